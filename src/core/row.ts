@@ -1,0 +1,78 @@
+/**
+ * Rows and batches of the general lane (spec/sql.md 0.2). The columnar lane's batch is core/columns.ts; a row of it is
+ * materialised as one of these where an operator needs objects.
+ */
+import { getField, type Value, type ValueObject } from './values.ts'
+
+/** One event of one source, or one row computed from it. */
+export interface Row {
+  /** Name of the stream or table (or its alias in the statement) the row came from. */
+  readonly emitter: string
+  /** The decoded columns. Shared between rules: never mutated after the row was created. */
+  readonly message: ValueObject
+  /** Source metadata (topic, qos, file name ...), or null. */
+  readonly meta: ValueObject | null
+  /** Ingest time, or event time in an event-time rule; epoch ms. */
+  readonly timestamp: number
+  /**
+   * Values computed for this row by operators: analytic results and aggregate references by their internal `$$` names,
+   * cached aliases by `$$alias.NAME`. Private to one rule. Null until something is computed.
+   */
+  computed: Map<string, Value> | null
+  /** Component rows of a joined row, in component order; null on a plain row. */
+  readonly parts: readonly Row[] | null
+}
+
+export function makeRow(
+  emitter: string,
+  message: ValueObject,
+  timestamp: number,
+  meta: ValueObject | null = null,
+): Row {
+  return { emitter, message, meta, timestamp, computed: null, parts: null }
+}
+
+const noFields: ValueObject = Object.freeze({})
+
+export function makeJoinedRow(parts: readonly Row[], timestamp: number): Row {
+  return { emitter: '', message: noFields, meta: null, timestamp, computed: null, parts }
+}
+
+/** Range of a window in epoch ms; `trigger` is the time that made it fire. `start`/`end` null = unset. */
+export interface WindowRange {
+  readonly start: number
+  readonly end: number
+  readonly trigger: number
+}
+
+/**
+ * What moves between operators, always in order.
+ * - `rows`: independent events; each is processed and delivered on its own.
+ * - `collection`: one unit, the content of a window or of an un-windowed join; `window` null for the latter.
+ * - `groups`: a grouped collection; each group is an ordered non-empty list of rows, groups in first-seen order.
+ */
+export type Batch =
+  | { readonly kind: 'rows'; readonly rows: readonly Row[] }
+  | { readonly kind: 'collection'; readonly rows: readonly Row[]; readonly window: WindowRange | null }
+  | { readonly kind: 'groups'; readonly groups: readonly (readonly Row[])[]; readonly window: WindowRange | null }
+
+/** Column `name` of `source` (spec/sql.md 4.7): qualified = first component of that emitter with a non-null value. */
+export function qualifiedColumn(row: Row, source: string, name: string): Value | undefined {
+  if (row.parts === null) return getField(row.message, name)
+  for (const part of row.parts) {
+    if (part.emitter !== source) continue
+    const value = getField(part.message, name)
+    if (value != null) return value
+  }
+  return undefined
+}
+
+/** Unbound column: the first component that has the key, even when its value is null. */
+export function unboundColumn(row: Row, name: string): Value | undefined {
+  if (row.parts === null) return getField(row.message, name)
+  for (const part of row.parts) {
+    const value = getField(part.message, name)
+    if (value !== undefined) return value
+  }
+  return undefined
+}

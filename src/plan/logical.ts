@@ -1,0 +1,172 @@
+/**
+ * The logical plan: what the analyser and the rewrites produce and the compiler consumes. One node per operator of
+ * spec/sql.md 6.1; expressions are resolved (columns carry their source, aliases are AliasReference nodes, analytic calls
+ * and WHERE aggregates are ComputedReference nodes).
+ */
+import type {
+  CallExpression,
+  Expression,
+  FieldType,
+  JoinKind,
+  SelectField,
+  SortKey,
+  StreamDefinition,
+  Window,
+} from '../sql/ast.ts'
+
+export interface SourceNode {
+  readonly kind: 'source'
+  readonly definition: StreamDefinition
+  /** Name rows carry as emitter: the alias in the statement, else the stream's name. */
+  readonly emitter: string
+  /** Columns to decode, sorted; null = all. */
+  readonly columns: readonly PrunedColumn[] | null
+  /** Metadata keys the statement reads; null = all (meta(*)). */
+  readonly meta: readonly string[] | null
+  readonly eventTime: boolean
+}
+
+export interface PrunedColumn {
+  readonly name: string
+  /** Declared type, null on schemaless streams. */
+  readonly type: FieldType | null
+  /** Sub-fields wanted of a struct or object column, as paths; null = whole. */
+  readonly paths: readonly (readonly string[])[] | null
+}
+
+export interface WatermarkNode {
+  readonly kind: 'watermark'
+  readonly inputs: readonly PlanNode[]
+  readonly emitters: readonly string[]
+  readonly sendWatermark: boolean
+}
+export interface AnalyticNode {
+  readonly kind: 'analytic'
+  readonly input: PlanNode
+  /** In evaluation order (spec/sql.md 5.7); each result is left on the row under `name`. */
+  readonly calls: readonly { readonly name: string; readonly call: CallExpression; readonly fromField: boolean }[]
+}
+export interface WindowNode {
+  readonly kind: 'window'
+  readonly inputs: readonly PlanNode[]
+  readonly window: Window
+  /** FILTER and pushed WHERE evaluated before rows enter the window. */
+  readonly filter: Expression | null
+  readonly eventTime: boolean
+  /** Set when aggregation is incremental: the window keeps accumulators, not rows. */
+  readonly incremental: null | {
+    readonly dimensions: readonly Expression[]
+    readonly calls: readonly { readonly name: string; readonly call: CallExpression }[]
+  }
+}
+export interface JoinAlignNode {
+  readonly kind: 'joinAlign'
+  readonly input: PlanNode
+  readonly tables: readonly PlanNode[]
+  readonly emitters: readonly string[]
+}
+export interface JoinNode {
+  readonly kind: 'join'
+  readonly input: PlanNode
+  readonly joins: readonly {
+    readonly kind: JoinKind
+    readonly left: string
+    readonly right: string
+    readonly on: Expression | null
+  }[]
+}
+export interface LookupNode {
+  readonly kind: 'lookup'
+  readonly input: PlanNode
+  readonly definition: StreamDefinition
+  readonly emitter: string
+  readonly join: 'inner' | 'left'
+  /** Equality keys: table column = expression over the other side. */
+  readonly keys: readonly { readonly column: string; readonly value: Expression }[]
+  /** Table columns the statement needs; null = all. */
+  readonly columns: readonly string[] | null
+  readonly on: Expression
+  readonly rest: Expression | null
+}
+export interface AggregateFilterNode {
+  readonly kind: 'aggFunc'
+  readonly input: PlanNode
+  readonly calls: readonly { readonly name: string; readonly call: CallExpression }[]
+}
+export interface FilterNode {
+  readonly kind: 'filter'
+  readonly input: PlanNode
+  readonly condition: Expression
+}
+export interface AggregateNode {
+  readonly kind: 'aggregate'
+  readonly input: PlanNode
+  readonly dimensions: readonly Expression[]
+}
+export interface HavingNode {
+  readonly kind: 'having'
+  readonly input: PlanNode
+  readonly condition: Expression
+}
+export interface WindowFunctionNode {
+  readonly kind: 'windowFunction'
+  readonly input: PlanNode
+  readonly calls: readonly { readonly name: string; readonly call: CallExpression }[]
+}
+export interface OrderNode {
+  readonly kind: 'order'
+  readonly input: PlanNode
+  readonly keys: readonly SortKey[]
+}
+export interface DedupTriggerNode {
+  readonly kind: 'dedupTrigger'
+  readonly input: PlanNode
+  readonly call: CallExpression
+  readonly name: string
+}
+export interface ProjectNode {
+  readonly kind: 'project'
+  readonly input: PlanNode
+  /** In evaluation order: resolved expressions; wildcards as Wildcard nodes. */
+  readonly fields: readonly SelectField[]
+  /** One output row per group (or per whole collection), not per row. */
+  readonly aggregate: boolean
+  readonly limit: number | null
+  readonly sendMeta: boolean
+  readonly sendNil: boolean
+}
+export interface ProjectSetNode {
+  readonly kind: 'projectSet'
+  readonly input: PlanNode
+  readonly call: CallExpression
+  readonly name: string
+  readonly limit: number | null
+}
+
+export type PlanNode =
+  | SourceNode
+  | WatermarkNode
+  | AnalyticNode
+  | WindowNode
+  | JoinAlignNode
+  | JoinNode
+  | LookupNode
+  | AggregateFilterNode
+  | FilterNode
+  | AggregateNode
+  | HavingNode
+  | WindowFunctionNode
+  | OrderNode
+  | DedupTriggerNode
+  | ProjectNode
+  | ProjectSetNode
+
+export interface LogicalPlan {
+  readonly root: PlanNode
+  readonly warnings: readonly {
+    readonly message: string
+    readonly line?: number
+    readonly column?: number
+    readonly hint?: string
+  }[]
+}
