@@ -17,6 +17,11 @@ export interface ByteChunk {
   /** `lines`: each payload is text with one document per line (file lines, bulk). Default: one document a payload. */
   readonly framing?: 'lines'
   /**
+   * The same payloads as ranges of one buffer, when the source has them so (bulk reads): `payloads[i]` is
+   * `bytes[ranges[2i] .. ranges[2i+1])`. A receiver that uses this never touches `payloads`, which is then not even built.
+   */
+  readonly packed?: { readonly bytes: Uint8Array; readonly ranges: Uint32Array }
+  /**
    * Called exactly once: `null` when every consumer has accepted the chunk (qos 0) or its state is durable (qos 1, 2), an
    * Error when it could not be taken. Acknowledge the sender only on null.
    */
@@ -52,6 +57,33 @@ export interface ConnectorContext {
   readonly topics: unknown
   /** Process-wide servers and shared connections by kind, reference counted; one per engine. */
   readonly resources: ResourcePool
+  /** True when no rule on this stream reads `meta()`: the source may leave `meta` empty (`[null]`). */
+  readonly metaUnused?: boolean
+  /**
+   * A source calls this for input it received but can never hand on (a message beyond the size limit, an unreadable file):
+   * the runtime counts `count` events as received and dropped for `error`.
+   */
+  readonly lost?: (count: number, error: Error) => void
+  /** Shared HTTP server of httppush, websocket and sse (`source.httpServerIp/Port/Tls`). Default 0.0.0.0:10081. */
+  readonly dataServer?: DataServerSettings
+  /** `basic.enablePrivateNet`: false refuses outgoing HTTP to private addresses. Absent = true. */
+  readonly allowPrivateNetwork?: boolean
+  /** `security.tls`, the target of `tls: "default"`. */
+  readonly defaultTls?: ValueObject
+  /** `basic.aesKey` decoded, for the file sink's `encryption: "aes"`. */
+  readonly aesKey?: Uint8Array
+}
+
+export interface DataServerSettings {
+  readonly host: string
+  /** 0 = any free port. */
+  readonly port: number
+  /** Paths of PEM files; makes the server HTTPS. */
+  readonly tls?: { readonly certfile: string; readonly keyfile: string }
+  /** Largest request body, bytes. Default 8 MiB. */
+  readonly maxBodyBytes?: number
+  /** How long a request may wait for its acceptance before 503, ms. Default 60,000. */
+  readonly acceptTimeout?: number
 }
 
 /** Reference-counted things several connectors share: the HTTP data server, MQTT connections by selector. */
@@ -110,7 +142,10 @@ export interface Sink {
   readonly connection?: ConnectionStatus
 }
 
-/** What a sink gets: bytes for `takes: 'bytes'`, an object or list for `takes: 'rows'`. */
+/**
+ * What a sink gets: bytes for `takes: 'bytes'`, an object or list for `takes: 'rows'`. A member of a property group appears in
+ * `dynamic` under its dotted name (`headers.X-Id`, `properties.unit`).
+ */
 export interface SinkItem {
   readonly payload: Uint8Array | null
   readonly value: Value
@@ -141,6 +176,8 @@ interface ConnectorDescription {
   readonly name: string
   readonly docs: string
   readonly options: OptionSpecs
+  /** Tests reachability with a real connection (`POST /metadata/.../connection/{type}`); throws when it fails. */
+  ping?(datasource: string, properties: ValueObject, context: ConnectorContext): Promise<void>
 }
 
 export interface SourceDefinition extends ConnectorDescription {
@@ -162,8 +199,27 @@ export interface LookupDefinition extends ConnectorDescription {
   create(datasource: string, properties: ValueObject, context: ConnectorContext): Lookup
 }
 
+/** A connection kind that can be named and shared through `connectionSelector` (spec/connectors.md 7). */
+export interface ConnectionDefinition {
+  /** Properties that belong to the connection, a subset of the connector's. */
+  readonly options: OptionSpecs
+  /**
+   * Takes (and dials, on first use) the connection called `id` from the pool; `release` gives it back. Sources and sinks with
+   * `connectionSelector` equal to `id` use the same one. Resolves before the dial has finished.
+   */
+  acquire(id: string, properties: ValueObject, context: ConnectorContext): Promise<AcquiredConnection>
+}
+
+export interface AcquiredConnection {
+  readonly status: ConnectionStatus
+  /** Checks a connection that does not watch itself; absent = `status` is live. */
+  ping?(): Promise<void>
+  release(): Promise<void>
+}
+
 export interface ConnectorDefinition {
   readonly name: string
+  readonly connection?: ConnectionDefinition
   readonly source?: SourceDefinition
   readonly sink?: SinkDefinition
   readonly lookup?: LookupDefinition

@@ -38,6 +38,8 @@ export const errorTable = {
   LIMIT: user(413),
   /** A peer (broker, server, database) refused or vanished. */
   CONNECTION: external(),
+  /** A peer answered, and the answer is no: sending the same again cannot help (HTTP 4xx, not authorised, too large). */
+  REFUSED: { domain: 'external', retry: false, status: 400 },
   /** The disk or the store failed. */
   STORAGE: external(500),
   TIMEOUT: external(),
