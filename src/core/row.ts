@@ -47,14 +47,31 @@ export interface WindowRange {
 
 /**
  * What moves between operators, always in order.
- * - `rows`: independent events; each is processed and delivered on its own.
+ * - `rows`: independent items; each is processed and delivered on its own.
  * - `collection`: one unit, the content of a window or of an un-windowed join; `window` null for the latter.
  * - `groups`: a grouped collection; each group is an ordered non-empty list of rows, groups in first-seen order.
+ *
+ * `events` is how many events of the ledger travel with the batch: the rows of a `rows` batch, the one stream row behind an
+ * un-windowed join, 0 behind a window (which has accounted for its rows itself).
  */
 export type Batch =
-  | { readonly kind: 'rows'; readonly rows: readonly Row[] }
-  | { readonly kind: 'collection'; readonly rows: readonly Row[]; readonly window: WindowRange | null }
-  | { readonly kind: 'groups'; readonly groups: readonly (readonly Row[])[]; readonly window: WindowRange | null }
+  | { readonly kind: 'rows'; readonly rows: readonly Row[]; readonly events: number }
+  | {
+      readonly kind: 'collection'
+      readonly rows: readonly Row[]
+      readonly window: WindowRange | null
+      readonly events: number
+    }
+  | {
+      readonly kind: 'groups'
+      readonly groups: readonly (readonly Row[])[]
+      readonly window: WindowRange | null
+      readonly events: number
+    }
+
+export function rowsBatch(rows: readonly Row[]): Batch {
+  return { kind: 'rows', rows, events: rows.length }
+}
 
 /** Column `name` of `source` (spec/sql.md 4.7): qualified = first component of that emitter with a non-null value. */
 export function qualifiedColumn(row: Row, source: string, name: string): Value | undefined {

@@ -26,12 +26,14 @@ export type EvaluateOrMissing = (row: Row, scope: EvaluationScope) => Value | un
 export interface Emit {
   batch(batch: Batch): void
   /**
-   * One row, or one whole collection, that failed: the runtime counts it under `exception` and, with sendError, forwards
-   * the error to the sinks. `rows` is how many input rows the failure takes out of flight.
+   * One row, or one whole collection, that failed: the runtime counts it and, with sendError, forwards the error to the
+   * sinks. `events` is how many events of the ledger the failure takes out of flight (dropped, reason `error`).
    */
-  fail(error: Error, rows: number): void
-  /** Rows that left the rule on purpose (WHERE, HAVING, unmatched inner join, late, evicted unread, merged). */
-  discard(reason: DiscardReason, rows: number): void
+  fail(error: Error, events: number): void
+  /** Events that left the rule on purpose (WHERE, HAVING, unmatched inner join) or by a limit (late, evicted). */
+  discard(reason: DiscardReason, events: number): void
+  /** Events that left a buffer (window, table) after they were part of a result. */
+  consumed(events: number): void
   /** A watermark moves on downstream; epoch ms. */
   watermark(time: number): void
 }

@@ -1,0 +1,52 @@
+import { goText } from '../core/go-text.ts'
+import type { Row } from '../core/row.ts'
+import type { Value } from '../core/values.ts'
+import { asRowError, inClause } from './condition.ts'
+import type { Evaluate, EvaluationScope, Operator } from './contract.ts'
+
+export interface GroupOptions {
+  readonly dimensions: readonly Evaluate[]
+  /** Groups a collection may have; rows of further groups leave under `group_limit`. */
+  readonly maxGroups: number
+}
+
+/**
+ * Text that two rows of one group share. By default the reference's: Go's %v text of each dimension, so 1, 1.0 and "1"
+ * are one group (spec/sql.md 5.2, D28).
+ */
+export function groupKey(values: readonly Value[]): string {
+  if (values.length === 1) return goText(values[0] as Value)
+  let key = ''
+  for (const value of values) key += `${goText(value)},`
+  return key
+}
+
+/** GROUP BY: a collection becomes groups in first-seen order; an error in a dimension aborts the window. */
+export function groupOperator({ dimensions, maxGroups }: GroupOptions): Operator {
+  const scope: { window: EvaluationScope['window']; group: null } = { window: null, group: null }
+  return {
+    name: 'aggregate',
+    push(batch, out) {
+      if (batch.kind === 'groups') throw new Error('rows are grouped once')
+      const window = batch.kind === 'collection' ? batch.window : null
+      scope.window = window
+      const groups = new Map<string, Row[]>()
+      let beyond = 0
+      try {
+        for (const row of batch.rows) {
+          const key = groupKey(dimensions.map((d) => d(row, scope)))
+          const group = groups.get(key)
+          if (group) group.push(row)
+          else if (groups.size < maxGroups) groups.set(key, [row])
+          else beyond++
+        }
+      } catch (error) {
+        out.fail(asRowError(inClause('Group By', error)), batch.events)
+        return
+      }
+      if (beyond) out.discard('group_limit', batch.kind === 'rows' ? beyond : 0)
+      if (groups.size) out.batch({ kind: 'groups', groups: [...groups.values()], window, events: batch.events })
+      else if (batch.events) out.discard('filtered', batch.events)
+    },
+  }
+}

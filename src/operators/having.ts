@@ -1,0 +1,50 @@
+import type { Row } from '../core/row.ts'
+import { asRowError, nullIsError } from './condition.ts'
+import type { Evaluate, Operator } from './contract.ts'
+
+/**
+ * HAVING over a collection as one group, or over each group; the value is that of the first row (spec/sql.md 5.2).
+ * `onHit` runs once when at least one group passed (5.8).
+ */
+export function havingOperator(condition: Evaluate, onHit?: (trigger: number) => void): Operator {
+  const holds = nullIsError('Having', 'invalid condition that returns non-bool value', condition)
+  return {
+    name: 'having',
+    push(batch, out) {
+      if (batch.kind === 'rows') {
+        for (const row of batch.rows) {
+          try {
+            if (holds(row, { window: null, group: [row] })) out.batch({ kind: 'rows', rows: [row], events: 1 })
+            else out.discard('filtered', 1)
+          } catch (error) {
+            out.fail(asRowError(error), 1)
+          }
+        }
+        return
+      }
+      const { window } = batch
+      const passes = (rows: readonly Row[]): boolean =>
+        rows.length > 0 && holds(rows[0] as Row, { window, group: rows })
+      try {
+        if (batch.kind === 'collection') {
+          if (passes(batch.rows)) {
+            onHit?.(window?.trigger ?? 0)
+            out.batch(batch)
+            return
+          }
+        } else {
+          const groups = batch.groups.filter(passes)
+          if (groups.length) {
+            onHit?.(window?.trigger ?? 0)
+            out.batch({ ...batch, groups })
+            return
+          }
+        }
+      } catch (error) {
+        out.fail(asRowError(error), batch.events)
+        return
+      }
+      if (batch.events) out.discard('filtered', batch.events)
+    },
+  }
+}
