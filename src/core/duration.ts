@@ -45,3 +45,25 @@ export function parseDuration(value: string | number | bigint): number {
   if (total > MAX_MS) throw new Error(`time: invalid duration ${quoted}`)
   return total === 0 ? 0 : sign * total
 }
+
+/** Go's text of a duration in milliseconds: 5445000 -> `1h30m45s`, 1.5 -> `1.5ms`, 0 -> `0s`. */
+export function durationText(ms: number): string {
+  const nanos = Math.round(Math.abs(ms) * 1e6)
+  if (nanos === 0) return '0s'
+  const sign = ms < 0 ? '-' : ''
+  if (nanos < 1e3) return `${sign}${nanos}ns`
+  if (nanos < 1e6) return `${sign}${decimalText(nanos, 3)}µs`
+  if (nanos < 1e9) return `${sign}${decimalText(nanos, 6)}ms`
+  const minutes = Math.floor(nanos / 60e9)
+  const seconds = `${decimalText(nanos - minutes * 60e9, 9)}s`
+  if (minutes === 0) return sign + seconds
+  const hours = Math.floor(minutes / 60)
+  return `${sign}${hours > 0 ? `${hours}h` : ''}${minutes % 60}m${seconds}`
+}
+
+/** `value` / 10^places without trailing zeros. */
+function decimalText(value: number, places: number): string {
+  const digits = String(value).padStart(places + 1, '0')
+  const fraction = digits.slice(-places).replace(/0+$/, '')
+  return digits.slice(0, -places) + (fraction === '' ? '' : `.${fraction}`)
+}
