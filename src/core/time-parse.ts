@@ -115,7 +115,8 @@ export function parseTime(text: string, pattern = '', context: TimeContext = {})
   const padded = padFraction(text)
   let found: Instant | null = null
   if (padded.length <= MAX_LENGTH) {
-    if (layout !== '') found = parseLayout(padded, layout, zone)
+    // A pattern may name a fraction of any length, so the text is tried as it is, too.
+    if (layout !== '') found = parseLayout(text, layout, zone) ?? parseLayout(padded, layout, zone)
     for (let i = 0; found === null && i < layouts.length; i++) found = parseLayout(padded, layouts[i] as string, zone)
   }
   if (found === null) throw new RowError(`Can't parse string as time: ${padded}`)

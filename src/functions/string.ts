@@ -1,0 +1,3 @@
+import type { ScalarFunction } from './contract.ts'
+
+export const stringFunctions: readonly ScalarFunction[] = []
