@@ -3,7 +3,7 @@
  * reference's messages, and what a run needs of its call.
  */
 import type { TimeContext } from '../core/time-parse.ts'
-import type { Value } from '../core/values.ts'
+import { Instant, type Kind, type Value } from '../core/values.ts'
 import type { ArgumentInfo, ArgumentSpec, CallContext, FunctionExample, NullRule, ScalarFunction } from './contract.ts'
 
 type LiteralKind = NonNullable<ArgumentInfo['literal']>
@@ -89,7 +89,7 @@ export interface ScalarOptions {
   readonly nulls?: NullRule
   /** Default true. */
   readonly deterministic?: boolean
-  readonly returns?: ScalarFunction['returns']
+  readonly returns?: Kind
   /** Replaces the check made from `args`, for functions with a wording of their own. */
   readonly validate?: ScalarFunction['validate']
   readonly run: ScalarFunction['run']
@@ -116,7 +116,7 @@ export function isNullOrEmpty(value: Value): boolean {
   if (value === null) return true
   if (typeof value !== 'object') return false
   if (Array.isArray(value)) return value.length === 0
-  if (Object.getPrototypeOf(value) !== Object.prototype) return false
+  if (value instanceof Instant || value instanceof Uint8Array) return false
   for (const _ in value) return false
   return true
 }
