@@ -22,7 +22,7 @@ const DEEPEST = 2000
 
 const unsafeInteger = /(?:^|[ \t\r\n,:[])-?\d{16,}(?:$|[ \t\r\n,\]}])/
 const outOfRange = /\d[eE]\+?\d{3}|\d{300}/
-const longDigits = /\d{16}|\d[eE]\+?\d{3}/
+const largeExponent = /\d[eE]\+?\d{3}/
 const fractionOrExponent = /\d[.eE]/
 
 /** Throws RowError DECODE with the position, or LIMIT when nested deeper than allowed. */
@@ -30,7 +30,8 @@ export function decodeJsonText(text: string, options: JsonDecodeOptions = {}): V
   const body = text.charCodeAt(0) === 0xfeff ? text.slice(1) : text
   const depth = Math.min(options.maxDepth ?? defaultJsonDepth, DEEPEST)
   const whole = options.wholeNumbersAsInt64 ?? false
-  const digitsMatter = longDigits.test(body) && (unsafeInteger.test(body) || outOfRange.test(body))
+  const digitsMatter =
+    (hasLongDigits(body) || largeExponent.test(body)) && (unsafeInteger.test(body) || outOfRange.test(body))
   if (digitsMatter || (whole && fractionOrExponent.test(body))) return parseExactly(body, whole, depth)
   let value: Value
   try {
@@ -41,6 +42,23 @@ export function decodeJsonText(text: string, options: JsonDecodeOptions = {}): V
   // Text shorter than its brackets would be cannot nest too deep.
   if (body.length >= 2 * depth) checkDepth(value, depth)
   return whole ? integersToInt64(value) : value
+}
+
+/** True when 16 digits follow each other somewhere: such a run covers a place whose index is 15 modulo 16. */
+function hasLongDigits(text: string): boolean {
+  for (let i = 15; i < text.length; i += 16) {
+    if (!isDigit(text.charCodeAt(i))) continue
+    let first = i
+    let end = i + 1
+    while (first > 0 && isDigit(text.charCodeAt(first - 1))) first--
+    while (end < text.length && isDigit(text.charCodeAt(end))) end++
+    if (end - first >= 16) return true
+  }
+  return false
+}
+
+function isDigit(code: number): boolean {
+  return code >= 48 && code <= 57
 }
 
 function tooDeep(depth: number): RowError {
