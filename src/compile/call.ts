@@ -4,7 +4,7 @@ import { goText } from '../core/go-text.ts'
 import type { Row } from '../core/row.ts'
 import type { Value, ValueObject } from '../core/values.ts'
 import { getField } from '../core/values.ts'
-import { applyScalar } from '../functions/call.ts'
+import { applyScalar, DomainError } from '../functions/call.ts'
 import type {
   AggregateFunction,
   AnalyticFunction,
@@ -67,7 +67,7 @@ function compileScalar(definition: ScalarFunction, e: CallExpression, c: Express
       return applyScalar(definition, args, call)
     } catch (error) {
       // In an aggregate query a failing scalar function yields null (spec/sql.md 2.10, functions.md rule 3).
-      if (scope.group !== null && error instanceof RowError) return null
+      if (scope.group !== null && error instanceof RowError && !(error instanceof DomainError)) return null
       throw error
     }
   }

@@ -323,7 +323,7 @@ const atLeast = operations['>=']
 const atMost = operations['<=']
 
 function compileBetween(e: BetweenExpression, c: ExpressionContext): Evaluate {
-  const valueOf = compileExpression(e.value, c)
+  const subjectOf = compileExpression(e.value, c)
   const lowOf = compileExpression(e.low, c)
   const highOf = compileExpression(e.high, c)
   const word = e.negated ? 'NOT BETWEEN' : 'BETWEEN'
@@ -337,7 +337,7 @@ function compileBetween(e: BetweenExpression, c: ExpressionContext): Evaluate {
     }
   }
   return (row, scope) => {
-    const value = valueOf(row, scope)
+    const value = subjectOf(row, scope)
     const low = lowOf(row, scope)
     const high = highOf(row, scope)
     if (value === null || low === null || high === null) return false

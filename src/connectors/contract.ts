@@ -153,6 +153,8 @@ export interface SinkItem {
   readonly dynamic: Readonly<Record<string, string>>
   /** Number of result rows the item carries, for the ledger. */
   readonly rows: number
+  /** The payload holds `rows` messages, each ended by a line feed. Only for sinks whose definition says `acceptsLines`. */
+  readonly lines?: true
 }
 
 /** Lookup table: rows whose columns equal the keys. */
@@ -192,6 +194,8 @@ export interface SourceDefinition extends ConnectorDescription {
 
 export interface SinkDefinition extends ConnectorDescription {
   readonly takes: 'bytes' | 'rows'
+  /** True when the sink takes items with `lines` (file lines, nop): bulk output without a call per message. */
+  acceptsLines?(properties: ValueObject): boolean
   create(properties: ValueObject, context: ConnectorContext): Sink
 }
 

@@ -1,0 +1,39 @@
+import type { Clock } from '../core/clock.ts'
+
+/** Waits that grow from 100 ms to 10 s, as connectors reconnect (spec/rest-api.md 6.5). A wait ends early on abort. */
+export interface Backoff {
+  /** Without `ms`, the next step of the series. */
+  wait(ms?: number): Promise<void>
+  reset(): void
+}
+
+const FIRST_MS = 100
+const LONGEST_MS = 10_000
+
+export function backoff(clock: Clock, signal: AbortSignal): Backoff {
+  let next = FIRST_MS
+  return {
+    wait: (ms) => {
+      const delay = ms ?? next
+      if (ms === undefined) next = Math.min(next * 2, LONGEST_MS)
+      return pause(clock, delay, signal)
+    },
+    reset: () => {
+      next = FIRST_MS
+    },
+  }
+}
+
+/** Resolves after `ms` or as soon as `signal` aborts, whichever is first; never rejects. */
+export function pause(clock: Clock, ms: number, signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return Promise.resolve()
+  return new Promise((resolve) => {
+    const done = (): void => {
+      timer.cancel()
+      signal.removeEventListener('abort', done)
+      resolve()
+    }
+    const timer = clock.after(ms, done)
+    signal.addEventListener('abort', done)
+  })
+}

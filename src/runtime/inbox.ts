@@ -1,0 +1,82 @@
+/** The bounded queue in front of one input of a rule, with the stream's BUFFER_FULL_POLICY (DESIGN.md, back-pressure). */
+import { type Delivery, eventsOf } from './delivery.ts'
+
+export type FullPolicy = 'block' | 'dropOldest' | 'dropNewest'
+
+export interface InboxOptions {
+  readonly policy: FullPolicy
+  /** Limits; one delivery may exceed them when the inbox is empty. */
+  readonly maxEvents: number
+  readonly maxBytes: number
+  readonly dropped: (events: number) => void
+}
+
+interface Entry {
+  readonly delivery: Delivery
+  readonly events: number
+  readonly done: (() => void) | null
+}
+
+export class Inbox {
+  readonly #o: InboxOptions
+  #entries: Entry[] = []
+  #events = 0
+  #bytes = 0
+
+  constructor(options: InboxOptions) {
+    this.#o = options
+  }
+
+  get events(): number {
+    return this.#events
+  }
+
+  get bytes(): number {
+    return this.#bytes
+  }
+
+  get empty(): boolean {
+    return this.#entries.length === 0
+  }
+
+  /** Under `block` the promise settles when the delivery has been taken; the drop policies always answer at once. */
+  put(delivery: Delivery): void | Promise<void> {
+    const events = eventsOf(delivery)
+    if (this.#o.policy === 'block') {
+      return new Promise((done) => this.#add({ delivery, events, done }))
+    }
+    const full = (): boolean =>
+      !this.empty && (this.#events + events > this.#o.maxEvents || this.#bytes + delivery.bytes > this.#o.maxBytes)
+    if (this.#o.policy === 'dropNewest') {
+      if (full()) this.#o.dropped(events)
+      else this.#add({ delivery, events, done: null })
+      return
+    }
+    while (full()) this.#o.dropped((this.take() as Entry).events)
+    this.#add({ delivery, events, done: null })
+  }
+
+  #add(entry: Entry): void {
+    this.#entries.push(entry)
+    this.#events += entry.events
+    this.#bytes += entry.delivery.bytes
+  }
+
+  /** The oldest entry; call `done` after it has been processed. */
+  take(): Entry | undefined {
+    const entry = this.#entries.shift()
+    if (entry) {
+      this.#events -= entry.events
+      this.#bytes -= entry.delivery.bytes
+    }
+    return entry
+  }
+
+  /** Everything left, counted as given. */
+  clear(count: (events: number) => void): void {
+    for (let entry = this.take(); entry; entry = this.take()) {
+      count(entry.events)
+      entry.done?.()
+    }
+  }
+}

@@ -1,0 +1,335 @@
+/**
+ * One run of one rule: inputs, operator stages, sinks. Everything between an input and the sink queues is synchronous, so an
+ * event is processed the moment it arrives; when a sink queue is full the inputs hold back (inbox.ts).
+ */
+
+import type { Logger } from '../connectors/contract.ts'
+import type { Clock } from '../core/clock.ts'
+import { IxionError, messageOf } from '../core/errors.ts'
+import { Ledger, type LedgerReading } from '../core/ledger.ts'
+import type { Batch } from '../core/row.ts'
+import type { Operator, State } from '../operators/contract.ts'
+import { type Consumer, type Delivery, eventsOf as eventCount } from './delivery.ts'
+import { type FullPolicy, Inbox } from './inbox.ts'
+import type { NodeMetrics } from './metrics.ts'
+import type { SinkRunner } from './sink-runner.ts'
+import { type Receiver, Stage, type StageEnvironment } from './stage.ts'
+
+/** Decodes, filters, projects and encodes whole chunks (src/compile/columnar). */
+export interface ColumnarLane {
+  process(delivery: Delivery & { kind: 'chunk' }, output: ColumnarOutput): ColumnarCounts
+}
+
+export interface ColumnarOutput {
+  /** Messages one a line, valid only during the call. */
+  lines(payload: Uint8Array, rows: number): void
+  failed(error: Error, events: number, decoding: boolean): void
+}
+
+export interface ColumnarCounts {
+  readonly received: number
+  readonly emitted: number
+  readonly filtered: number
+}
+
+export interface StagePlan {
+  readonly operator: Operator
+  readonly metrics: NodeMetrics
+  /** Index of the stage fed by this one, -1 = the sinks. */
+  readonly next: number
+  /** How many stages or inputs feed this one. */
+  readonly inputs: number
+}
+
+export interface InputPlan {
+  readonly name: string
+  /** Index of the first stage rows of this input enter; -1 = straight to the sinks. */
+  readonly stage: number
+  readonly policy: FullPolicy
+}
+
+export interface RuleRunnerOptions {
+  readonly id: string
+  readonly clock: Clock
+  readonly log: Logger
+  readonly timezone: string
+  readonly stages: readonly StagePlan[]
+  readonly inputs: readonly InputPlan[]
+  readonly sinks: readonly SinkRunner[]
+  readonly columnar: ColumnarLane | null
+  readonly sendError: boolean
+  /** Limits of each input's inbox. */
+  readonly maxEvents: number
+  readonly maxBytes: number
+  /** The rule has come to its end: all inputs exhausted and everything sent, or it broke. */
+  readonly onEnd: (error: Error | null) => void
+}
+
+export class RuleRunner {
+  readonly ledger = new Ledger()
+  readonly stages: readonly Stage[]
+  readonly inputs: readonly Input[]
+  readonly #o: RuleRunnerOptions
+  #stopping = false
+  #ended = false
+  #openInputs: number
+
+  constructor(options: RuleRunnerOptions) {
+    this.#o = options
+    this.#openInputs = options.inputs.length
+    const environment: StageEnvironment = {
+      clock: options.clock,
+      timezone: options.timezone,
+      ledger: this.ledger,
+      rowFailed: (stage, error) => this.#rowFailed(stage, error),
+      broken: (stage, error) =>
+        this.#broken(new IxionError('INTERNAL', `operator ${stage}: ${messageOf(error)}`, { cause: error })),
+    }
+    const end: Receiver = {
+      batch: (batch) => this.#deliverResults(batch),
+      watermark: () => {},
+      end: () => void this.#finish(),
+    }
+    const stages: Stage[] = new Array(options.stages.length)
+    const receiver = (index: number): Receiver => (index < 0 ? end : (stages[index] as Stage).input)
+    // A stage's successor is always built first: plans list stages from the sources to the sinks.
+    for (let i = options.stages.length - 1; i >= 0; i--) {
+      const plan = options.stages[i] as StagePlan
+      stages[i] = new Stage(plan.operator, plan.metrics, receiver(plan.next), environment, plan.inputs)
+    }
+    this.stages = stages
+    this.inputs = options.inputs.map(
+      (plan) =>
+        new Input(plan, receiver(plan.stage), {
+          blocked: () => this.blocked,
+          ledger: this.ledger,
+          columnar: options.columnar,
+          maxEvents: options.maxEvents,
+          maxBytes: options.maxBytes,
+          lines: (payload, rows) => {
+            for (const sink of options.sinks) sink.offerLines(payload, rows)
+          },
+          rowFailed: (error) => this.#rowFailed(plan.name, error),
+          broken: (error) => this.#broken(error),
+          ended: () => this.#inputEnded(),
+        }),
+    )
+  }
+
+  get blocked(): boolean {
+    for (const sink of this.#o.sinks) if (sink.full) return true
+    return false
+  }
+
+  /** Events held in inboxes and operators. */
+  get held(): number {
+    let held = 0
+    for (const input of this.inputs) held += input.held
+    for (const stage of this.stages) held += stage.operator.held ?? 0
+    return held
+  }
+
+  read(): LedgerReading {
+    return this.ledger.read(this.held)
+  }
+
+  start(): void {
+    for (const sink of this.#o.sinks) sink.start()
+    for (const stage of this.stages) stage.open()
+  }
+
+  /** A sink has room again. */
+  resume(): void {
+    for (const input of this.inputs) input.drain()
+  }
+
+  /** State of every operator that has some, by stage name. */
+  save(): Record<string, State> {
+    const state: Record<string, State> = {}
+    for (const stage of this.stages) {
+      const saved = stage.operator.save?.()
+      if (saved !== undefined) state[stage.metrics.name] = saved
+    }
+    return state
+  }
+
+  load(state: Readonly<Record<string, State>>): void {
+    for (const stage of this.stages) {
+      const saved = state[stage.metrics.name]
+      if (saved !== undefined) stage.operator.load?.(saved)
+    }
+  }
+
+  #rowFailed(stage: string, error: Error): void {
+    this.#o.log.debug('a row failed', { rule: this.#o.id, stage, error: error.message })
+    if (this.#o.sendError) for (const sink of this.#o.sinks) sink.offerError(error)
+  }
+
+  #deliverResults(batch: Batch): void {
+    if (batch.kind === 'groups') throw new Error('projection stands below the sinks')
+    this.ledger.emitted += batch.events
+    if (batch.kind === 'collection') {
+      const rows = batch.rows.map((row) => row.message)
+      for (const sink of this.#o.sinks) sink.offer({ rows, meta: null })
+      return
+    }
+    for (const row of batch.rows) {
+      const rows = [row.message]
+      for (const sink of this.#o.sinks) sink.offer({ rows, meta: row.meta })
+    }
+  }
+
+  #inputEnded(): void {
+    this.#openInputs--
+  }
+
+  #broken(error: unknown): void {
+    if (this.#ended) return
+    this.#ended = true
+    const reason = error instanceof Error ? error : new Error(String(error))
+    // Never inside the source's or the operator's own call.
+    queueMicrotask(() => this.#o.onEnd(reason))
+  }
+
+  async #finish(): Promise<void> {
+    if (this.#ended || this.#openInputs > 0) return
+    this.#ended = true
+    this.#o.onEnd(null)
+  }
+
+  /**
+   * Inputs take nothing more; what waits is processed while sinks have room, for at most `limit` ms in all; the rest is
+   * counted as dropped, reason `stopped`.
+   */
+  async stop(limit: number): Promise<void> {
+    if (this.#stopping) return
+    this.#stopping = true
+    this.#ended = true
+    const { clock } = this.#o
+    const deadline = clock.now() + limit
+    while (this.inputs.some((input) => !input.empty) && clock.now() < deadline) {
+      this.resume()
+      if (this.inputs.every((input) => input.empty)) break
+      await new Promise<void>((resolve) => clock.after(Math.min(20, deadline - clock.now()), resolve))
+    }
+    for (const input of this.inputs) input.close()
+    for (const stage of this.stages) {
+      this.ledger.drop('stopped', stage.operator.held ?? 0)
+      stage.close()
+    }
+    await Promise.all(this.#o.sinks.map((sink) => sink.stop(Math.max(0, deadline - clock.now()))))
+  }
+}
+
+interface InputEnvironment {
+  blocked(): boolean
+  readonly ledger: Ledger
+  readonly columnar: ColumnarLane | null
+  readonly maxEvents: number
+  readonly maxBytes: number
+  lines(payload: Uint8Array, rows: number): void
+  rowFailed(error: Error): void
+  broken(error: unknown): void
+  ended(): void
+}
+
+/** One input: what a stream sees of the rule. */
+class Input implements Consumer, ColumnarOutput {
+  readonly columnar: boolean
+  readonly #first: Receiver
+  readonly #e: InputEnvironment
+  readonly #inbox: Inbox
+  #endPending = false
+  #closed = false
+
+  constructor(plan: InputPlan, first: Receiver, environment: InputEnvironment) {
+    this.#first = first
+    this.#e = environment
+    this.columnar = environment.columnar !== null
+    this.#inbox = new Inbox({
+      policy: plan.policy,
+      maxEvents: environment.maxEvents,
+      maxBytes: environment.maxBytes,
+      dropped: (events) => environment.ledger.drop('buffer_full', events),
+    })
+  }
+
+  get held(): number {
+    return this.#inbox.events
+  }
+
+  get empty(): boolean {
+    return this.#inbox.empty
+  }
+
+  accept(delivery: Delivery): void | Promise<void> {
+    if (this.#closed) return
+    if (this.#inbox.empty && !this.#e.blocked()) {
+      this.#process(delivery)
+      return
+    }
+    this.#e.ledger.received += eventCount(delivery)
+    return this.#inbox.put(delivery)
+  }
+
+  drain(): void {
+    while (!this.#inbox.empty && !this.#e.blocked()) {
+      const entry = this.#inbox.take()
+      if (!entry) break
+      this.#e.ledger.received -= entry.events
+      this.#process(entry.delivery)
+      entry.done?.()
+    }
+    if (this.#endPending && this.#inbox.empty) {
+      this.#endPending = false
+      this.#end()
+    }
+  }
+
+  #process(delivery: Delivery): void {
+    switch (delivery.kind) {
+      case 'rows':
+        this.#e.ledger.received += delivery.rows.length
+        this.#first.batch({ kind: 'rows', rows: delivery.rows, events: delivery.rows.length })
+        return
+      case 'failure':
+        this.#e.ledger.received += delivery.events
+        this.failed(delivery.error, delivery.events, true)
+        return
+      case 'chunk': {
+        const counts = (this.#e.columnar as ColumnarLane).process(delivery, this)
+        this.#e.ledger.received += counts.received
+        this.#e.ledger.emitted += counts.emitted
+        this.#e.ledger.filtered += counts.filtered
+      }
+    }
+  }
+
+  lines(payload: Uint8Array, rows: number): void {
+    this.#e.lines(payload, rows)
+  }
+
+  failed(error: Error, events: number, decoding: boolean): void {
+    this.#e.ledger.drop(decoding ? 'decode_error' : 'error', events)
+    this.#e.rowFailed(error)
+  }
+
+  ended(): void {
+    if (this.#inbox.empty) this.#end()
+    else this.#endPending = true
+  }
+
+  #end(): void {
+    this.#e.ended()
+    this.#first.end()
+  }
+
+  broken(error: unknown): void {
+    this.#e.broken(error)
+  }
+
+  close(): void {
+    this.#closed = true
+    this.#inbox.clear((events) => this.#e.ledger.drop('stopped', events))
+  }
+}

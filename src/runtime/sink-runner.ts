@@ -1,0 +1,261 @@
+import type { Logger, Sink, SinkItem } from '../connectors/contract.ts'
+import type { Clock } from '../core/clock.ts'
+import { IxionError, messageOf } from '../core/errors.ts'
+import { Ledger, type LedgerReading } from '../core/ledger.ts'
+import { type Backoff, backoff } from './backoff.ts'
+import type { NodeMetrics } from './metrics.ts'
+import type { SinkChain } from './sink-chain.ts'
+
+export interface SinkRunnerOptions {
+  readonly sink: Sink
+  /** True when the sink takes one item that holds many line-framed messages. */
+  readonly acceptsLines: boolean
+  readonly chain: SinkChain
+  readonly metrics: NodeMetrics
+  readonly clock: Clock
+  readonly log: Logger
+  /** Limits of the queue; reaching either makes {@link SinkRunner.full} true. */
+  readonly maxItems: number
+  readonly maxBytes: number
+  /** Pause between attempts of an item that failed with a retriable error; 0 = drop it at once. */
+  readonly retryInterval: number
+  /** Called when the queue has room again. */
+  readonly onRoom: () => void
+}
+
+/** Most messages handed to a sink in one call. */
+const SEND_BATCH = 1024
+
+/** Smallest part of the memory estimate of an item that is not bytes. */
+const ITEM_OVERHEAD = 64
+
+/**
+ * One action of a rule: results become messages, wait in a bounded queue, and are sent in order. The rule stops feeding while
+ * the queue is full; nothing is dropped here for want of room.
+ */
+export class SinkRunner {
+  readonly ledger = new Ledger()
+  readonly metrics: NodeMetrics
+  readonly #o: SinkRunnerOptions
+  readonly #abort = new AbortController()
+  readonly #retry: Backoff
+  #queue: SinkItem[] = []
+  #queuedRows = 0
+  #queuedBytes = 0
+  #sendingRows = 0
+  #wasFull = false
+  #pump: Promise<void> | null = null
+  #connected = false
+
+  constructor(options: SinkRunnerOptions) {
+    this.#o = options
+    this.metrics = options.metrics
+    this.metrics.bufferLength = () => this.#queue.length
+    this.#retry = backoff(options.clock, this.#abort.signal)
+  }
+
+  get full(): boolean {
+    return this.#queue.length >= this.#o.maxItems || this.#queuedBytes >= this.#o.maxBytes
+  }
+
+  get held(): number {
+    return this.#queuedRows + this.#sendingRows + this.#o.chain.heldRows
+  }
+
+  read(): LedgerReading {
+    return this.ledger.read(this.held)
+  }
+
+  start(): void {
+    this.#o.chain.start((items) => this.#enqueue(items), this.ledger)
+    void this.#ensurePump()
+  }
+
+  /** One result: the rows of a window, or a single event (`list` of one). */
+  offer(result: Parameters<SinkChain['offer']>[0]): void {
+    this.#o.chain.offer(result)
+  }
+
+  offerError(error: Error): void {
+    this.#o.chain.offerError(error)
+  }
+
+  /** Encoded messages, one a line, from the columnar lane. */
+  offerLines(payload: Uint8Array, rows: number): void {
+    this.ledger.received += rows
+    this.#enqueue(this.#o.acceptsLines ? [linesItem(payload, rows)] : splitLines(payload, rows))
+  }
+
+  #enqueue(items: readonly SinkItem[]): void {
+    for (const item of items) {
+      this.#queue.push(item)
+      this.#queuedRows += item.rows
+      this.#queuedBytes += sizeOf(item)
+    }
+    if (this.full) this.#wasFull = true
+    if (items.length) void this.#ensurePump()
+  }
+
+  #ensurePump(): Promise<void> {
+    this.#pump ??= this.#run().finally(() => {
+      this.#pump = null
+      if (this.#queue.length && !this.#abort.signal.aborted) void this.#ensurePump()
+    })
+    return this.#pump
+  }
+
+  async #run(): Promise<void> {
+    const { signal } = this.#abort
+    while (!signal.aborted) {
+      if (!this.#connected && !(await this.#connect())) return
+      if (!this.#queue.length) return
+      const items = this.#queue.length <= SEND_BATCH ? this.#queue : this.#queue.slice(0, SEND_BATCH)
+      this.#queue = items === this.#queue ? [] : this.#queue.slice(SEND_BATCH)
+      let bytes = 0
+      for (const item of items) {
+        this.#sendingRows += item.rows
+        bytes += sizeOf(item)
+      }
+      this.#queuedRows -= this.#sendingRows
+      await this.#sendAll(items)
+      this.#queuedBytes -= bytes
+      if (this.#wasFull && this.#queue.length <= this.#o.maxItems / 2 && this.#queuedBytes <= this.#o.maxBytes / 2) {
+        this.#wasFull = false
+        this.#o.onRoom()
+      }
+    }
+  }
+
+  async #connect(): Promise<boolean> {
+    const { signal } = this.#abort
+    while (!signal.aborted) {
+      this.metrics.connecting()
+      try {
+        await this.#o.sink.connect(signal)
+        this.#connected = true
+        this.#retry.reset()
+        this.metrics.connected()
+        return true
+      } catch (error) {
+        if (signal.aborted) return false
+        this.metrics.disconnected(messageOf(error))
+        this.#o.log.warn('sink does not connect, trying again', { error: messageOf(error) })
+        await this.#retry.wait()
+      }
+    }
+    return false
+  }
+
+  async #sendAll(items: readonly SinkItem[]): Promise<void> {
+    const { sink } = this.#o
+    if (sink.sendMany) {
+      const started = this.metrics.begin(items.length)
+      try {
+        await sink.sendMany(items, this.#abort.signal)
+        for (const item of items) this.#sent(item)
+        this.metrics.end(started, items.length)
+        return
+      } catch (error) {
+        // A sink that fails as a whole reports how many items it took; the rest is sent one by one.
+        const taken = Math.min(items.length, (error as { taken?: number }).taken ?? 0)
+        for (const item of items.slice(0, taken)) this.#sent(item)
+        this.metrics.recordsIn -= items.length - taken
+        for (const item of items.slice(taken)) await this.#sendOne(item)
+        return
+      }
+    }
+    for (const item of items) await this.#sendOne(item)
+  }
+
+  async #sendOne(item: SinkItem): Promise<void> {
+    const { signal } = this.#abort
+    const started = this.metrics.begin(1)
+    for (;;) {
+      if (signal.aborted) {
+        this.#drop(item, 'stopped')
+        return
+      }
+      try {
+        await this.#o.sink.send(item, signal)
+        this.#sent(item)
+        break
+      } catch (error) {
+        const retriable = error instanceof IxionError && error.kind.retry && this.#o.retryInterval > 0
+        if (!signal.aborted) this.metrics.exception(messageOf(error))
+        if (!retriable || signal.aborted) {
+          this.#drop(item, signal.aborted ? 'stopped' : 'sink_error')
+          if (!signal.aborted)
+            this.#o.log.warn('sink refused a message, dropped', { error: messageOf(error), rows: item.rows })
+          break
+        }
+        await this.#retry.wait(this.#o.retryInterval)
+      }
+    }
+    this.metrics.end(started, 1)
+  }
+
+  #sent(item: SinkItem): void {
+    this.metrics.recordsOut++
+    this.metrics.connected()
+    this.ledger.emitted += item.rows
+    this.#sendingRows -= item.rows
+  }
+
+  #drop(item: SinkItem, reason: 'stopped' | 'sink_error'): void {
+    this.ledger.drop(reason, item.rows)
+    this.#sendingRows -= item.rows
+  }
+
+  /** Sends what is queued, for at most `limit` ms, then closes. What is left counts as dropped, reason `stopped`. */
+  async stop(limit: number): Promise<void> {
+    this.#o.chain.finish()
+    if (this.#queue.length || this.#pump) {
+      const expired = this.#o.clock.after(limit, () => this.#abort.abort())
+      while (!this.#abort.signal.aborted && (this.#queue.length || this.#pump)) {
+        await this.#ensurePump()
+        if (!this.#connected) break
+      }
+      expired.cancel()
+    }
+    if (!this.#abort.signal.aborted && this.#connected) {
+      try {
+        await this.#o.sink.flush?.()
+      } catch (error) {
+        this.metrics.exception(messageOf(error))
+      }
+    }
+    this.#abort.abort()
+    for (const item of this.#queue) this.ledger.drop('stopped', item.rows)
+    this.#queue = []
+    this.#queuedRows = 0
+    this.#queuedBytes = 0
+    try {
+      await this.#o.sink.close()
+    } catch (error) {
+      this.#o.log.warn('sink did not close cleanly', { error: messageOf(error) })
+    }
+  }
+}
+
+function sizeOf(item: SinkItem): number {
+  return ITEM_OVERHEAD + (item.payload ? item.payload.length : 192 * item.rows)
+}
+
+function linesItem(payload: Uint8Array, rows: number): SinkItem {
+  return { payload, value: null, dynamic: noDynamic, rows, lines: true }
+}
+
+const noDynamic: Readonly<Record<string, string>> = Object.freeze({})
+
+/** Cuts line-framed messages apart; JSON text holds no raw line break. */
+function splitLines(payload: Uint8Array, rows: number): SinkItem[] {
+  const items: SinkItem[] = []
+  let start = 0
+  for (let i = 0; i < rows; i++) {
+    const end = payload.indexOf(10, start)
+    const stop = end < 0 ? payload.length : end
+    items.push({ payload: payload.subarray(start, stop), value: null, dynamic: noDynamic, rows: 1 })
+    start = stop + 1
+  }
+  return items
+}

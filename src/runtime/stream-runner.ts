@@ -1,0 +1,202 @@
+/**
+ * One running source of one stream: connects, reads, decodes once, and hands rows to every consumer (one rule, or all rules of
+ * a SHARED stream). The sender is acknowledged when every consumer has taken the chunk.
+ */
+import type { Chunk, Logger, Source } from '../connectors/contract.ts'
+import type { Clock } from '../core/clock.ts'
+import { messageOf, RowError } from '../core/errors.ts'
+import { Ledger } from '../core/ledger.ts'
+import { makeRow, type Row } from '../core/row.ts'
+import type { ValueObject } from '../core/values.ts'
+import { backoff } from './backoff.ts'
+import type { Consumer, Delivery } from './delivery.ts'
+import type { NodeMetrics } from './metrics.ts'
+import type { DecodeChain } from './source-chain.ts'
+
+/** A rule attached to the stream. */
+export interface Attachment {
+  readonly consumer: Consumer
+  /** Name the rule's rows carry: the stream's, or its alias in the statement. */
+  readonly emitter: string
+  /** Event time of a row, for an event-time rule; throws RowError. Null = ingest time. */
+  readonly timestampOf: ((message: ValueObject) => number) | null
+}
+
+export interface StreamRunnerOptions {
+  readonly name: string
+  readonly source: Source
+  readonly chain: DecodeChain
+  readonly metrics: NodeMetrics
+  readonly clock: Clock
+  readonly log: Logger
+}
+
+export class StreamRunner {
+  readonly name: string
+  /** Decoded once for all rules: received = emitted (handed on) + dropped (decoding, rate limit). */
+  readonly ledger = new Ledger()
+  readonly metrics: NodeMetrics
+  readonly #o: StreamRunnerOptions
+  readonly #abort = new AbortController()
+  #attachments: readonly Attachment[] = []
+  #loop: Promise<void> | null = null
+
+  constructor(options: StreamRunnerOptions) {
+    this.#o = options
+    this.name = options.name
+    this.metrics = options.metrics
+  }
+
+  get attached(): number {
+    return this.#attachments.length
+  }
+
+  get chain(): DecodeChain {
+    return this.#o.chain
+  }
+
+  attach(attachment: Attachment): void {
+    this.#attachments = [...this.#attachments, attachment]
+  }
+
+  detach(consumer: Consumer): void {
+    this.#attachments = this.#attachments.filter((a) => a.consumer !== consumer)
+  }
+
+  start(): void {
+    this.#o.chain.start((rows, meta, timestamp) => this.#handRows(rows, meta, timestamp, 0))
+    this.#loop ??= this.#run()
+  }
+
+  async #run(): Promise<void> {
+    const { signal } = this.#abort
+    const { source, log, metrics } = this.#o
+    const retry = backoff(this.#o.clock, signal)
+    while (!signal.aborted) {
+      metrics.connecting()
+      try {
+        await source.connect(signal)
+        metrics.connected()
+        retry.reset()
+        const outcome = await source.read((chunk) => this.accept(chunk), signal)
+        if (signal.aborted) return
+        if (outcome === 'ended') {
+          this.#o.chain.finish()
+          for (const { consumer } of this.#attachments) consumer.ended()
+          return
+        }
+        metrics.disconnected(source.connection?.message || 'connection lost')
+      } catch (error) {
+        if (signal.aborted) return
+        metrics.disconnected(messageOf(error))
+        log.warn('source is not connected, trying again', { stream: this.name, error: messageOf(error) })
+        for (const { consumer } of this.#attachments)
+          this.#hand(consumer, { kind: 'failure', error: asError(error), events: 0, bytes: 0 })
+      }
+      await retry.wait()
+    }
+  }
+
+  /** Takes one chunk from the source (or from `POST /streams/{name}/data`); see Deliver for the promise. */
+  accept(chunk: Chunk): void | Promise<void> {
+    const { metrics, chain } = this.#o
+    const started = metrics.begin(chunk.kind === 'rows' ? chunk.rows.length : chunk.payloads.length)
+    const waits: Promise<void>[] = []
+    const wait = (promise: void | Promise<void>): void => {
+      if (promise) waits.push(promise)
+    }
+    const bytes = sizeOf(chunk)
+    const direct = chunk.kind === 'bytes' && chain.raw
+    if (direct) {
+      for (const { consumer } of this.#attachments)
+        if (consumer.columnar) wait(this.#hand(consumer, { kind: 'chunk', chunk, bytes }))
+    }
+    const rowConsumers = direct ? this.#attachments.filter((a) => !a.consumer.columnar) : this.#attachments
+    if (rowConsumers.length) {
+      chain.decode(
+        chunk,
+        (rows, meta, timestamp) => wait(this.#handRows(rows, meta, timestamp, bytes, rowConsumers)),
+        (error, events) => {
+          this.ledger.received += events
+          this.ledger.drop('decode_error', events)
+          for (const { consumer } of rowConsumers)
+            wait(this.#hand(consumer, { kind: 'failure', error, events, bytes: 0 }))
+        },
+      )
+    }
+    metrics.recordsOut += chunk.kind === 'rows' ? chunk.rows.length : chunk.payloads.length
+    metrics.end(started, chunk.kind === 'rows' ? chunk.rows.length : chunk.payloads.length)
+    if (waits.length === 0) {
+      chunk.settled?.(null)
+      return
+    }
+    return Promise.all(waits).then(() => chunk.settled?.(null))
+  }
+
+  #handRows(
+    messages: readonly ValueObject[],
+    meta: readonly (ValueObject | null)[],
+    timestamp: number,
+    bytes: number,
+    to: readonly Attachment[] = this.#attachments,
+  ): void | Promise<void> {
+    this.ledger.received += messages.length
+    this.ledger.emitted += messages.length
+    const waits: Promise<void>[] = []
+    for (const { consumer, emitter, timestampOf } of to) {
+      const rows: Row[] = []
+      for (let i = 0; i < messages.length; i++) {
+        const message = messages[i] as ValueObject
+        const rowMeta = meta[meta.length === 1 ? 0 : i] ?? null
+        if (!timestampOf) {
+          rows.push(makeRow(emitter, message, timestamp, rowMeta))
+          continue
+        }
+        try {
+          rows.push(makeRow(emitter, message, timestampOf(message), rowMeta))
+        } catch (error) {
+          if (!(error instanceof RowError)) throw error
+          const wait = this.#hand(consumer, { kind: 'failure', error, events: 1, bytes: 0 })
+          if (wait) waits.push(wait)
+        }
+      }
+      const wait = rows.length ? this.#hand(consumer, { kind: 'rows', rows, bytes }) : undefined
+      if (wait) waits.push(wait)
+    }
+    if (waits.length) return Promise.all(waits).then(() => {})
+  }
+
+  #hand(consumer: Consumer, delivery: Delivery): void | Promise<void> {
+    return consumer.accept(delivery)
+  }
+
+  /** The connector received something it can never hand on. */
+  lost(count: number, error: Error): void {
+    this.ledger.received += count
+    this.ledger.drop('source_error', count)
+    this.metrics.exception(error.message, count)
+  }
+
+  async stop(): Promise<void> {
+    this.#abort.abort()
+    try {
+      await this.#o.source.close()
+    } catch (error) {
+      this.#o.log.warn('source did not close cleanly', { stream: this.name, error: messageOf(error) })
+    }
+    await this.#loop
+    this.#o.chain.finish()
+  }
+}
+
+function asError(error: unknown): Error {
+  return error instanceof Error ? error : new Error(String(error))
+}
+
+function sizeOf(chunk: Chunk): number {
+  if (chunk.kind === 'rows') return chunk.rows.length * 256
+  if (chunk.packed) return chunk.packed.bytes.length
+  let bytes = 0
+  for (const payload of chunk.payloads) bytes += payload.length
+  return bytes
+}
