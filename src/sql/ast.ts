@@ -51,9 +51,14 @@ export interface BooleanLiteral extends Node {
   readonly kind: 'boolean'
   readonly value: boolean
 }
-/** Ixion addition: the NULL literal (only where `null` cannot be a column of a declared schema). */
+/**
+ * Ixion addition: the NULL literal. The parser makes it of the bare, unqualified word; `` `null` `` in backticks is a column.
+ * Where a source of the statement declares a column of that spelling, the analyser reads the literal as that column.
+ */
 export interface NullLiteral extends Node {
   readonly kind: 'null'
+  /** As written, when that is not `null`. */
+  readonly written?: string
 }
 /** DD HH MI SS MS as a window unit. */
 export interface TimeUnitLiteral extends Node {
@@ -154,6 +159,7 @@ export interface CallExpression extends Node {
   readonly kind: 'call'
   /** Lower-cased name of a built-in, registered spelling of a user function. */
   readonly name: string
+  /** As written; deduplicate gets the whole row as a hidden first argument, a wildcard. */
   readonly args: readonly Expression[]
   /** OVER(PARTITION BY ...). */
   readonly partition: readonly Expression[]
@@ -163,8 +169,13 @@ export interface CallExpression extends Node {
   readonly order: readonly SortKey[]
   /** Number of the call in the statement, from 0 in parse order; keys function state. */
   readonly id: number
+  /** Multi-column functions only: the output name of each argument, '' for an unnamed one (spec/sql.md 5.9). */
+  readonly columnNames?: readonly string[]
 }
-/** meta(key), meta(stream.key), meta(key->sub): the argument is a name, not a column. `path` has the further steps. */
+/**
+ * The argument of meta() and mqtt(): `key`, `stream.key`, `*` is a name, not a column. Further steps (`key->sub`) are member
+ * expressions around it.
+ */
 export interface MetaReference extends Node {
   readonly kind: 'meta'
   readonly stream: string | null
@@ -233,7 +244,7 @@ export interface Window extends Node {
   readonly interval: number
   /** Sliding delay in units; 0 when absent. */
   readonly delay: number
-  /** State window conditions. */
+  /** State window conditions; with a single condition `emit` is null. */
   readonly begin: Expression | null
   readonly emit: Expression | null
   readonly filter: Expression | null
