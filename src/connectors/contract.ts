@@ -133,7 +133,8 @@ export interface Sink {
   send(item: SinkItem, signal: AbortSignal): Promise<void>
   /**
    * Several items at once, in order, when the connector is faster that way (file lines, pipelined publishes).
-   * Absent: the runtime calls send one by one.
+   * Absent: the runtime calls send one by one. An error may carry `accepted` (slices.ts): the peer has that many leading
+   * items, the error concerns the next one, the rest is untried or unknown.
    */
   sendMany?(items: readonly SinkItem[], signal: AbortSignal): Promise<void>
   /** Everything accepted is on its way or on disk. */
