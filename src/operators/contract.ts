@@ -53,6 +53,8 @@ export interface OperatorContext {
   /** Asks for `tick` at or after `time` (epoch ms). A later call replaces an earlier request; null cancels. */
   readonly wakeAt: (time: number | null) => void
   readonly timezone: string
+  /** An operator that was {@link Operator.full} has room again. */
+  readonly room: () => void
 }
 
 export interface Operator {
@@ -69,6 +71,8 @@ export interface Operator {
   save?(): State
   load?(state: State): void
   close?(): void
-  /** Input rows held by the operator, still in flight for the ledger. */
+  /** Input events held by the operator, still in flight for the ledger. */
   readonly held?: number
+  /** True while the operator waits for something slow (a lookup) and takes no more: inputs hold back until `room`. */
+  readonly full?: boolean
 }

@@ -82,6 +82,7 @@ export class RuleRunner {
       timezone: options.timezone,
       ledger: this.ledger,
       rowFailed: (stage, error) => this.#rowFailed(stage, error),
+      room: () => this.resume(),
       broken: (stage, error) =>
         this.#broken(new IxionError('INTERNAL', `operator ${stage}: ${messageOf(error)}`, { cause: error })),
     }
@@ -118,6 +119,7 @@ export class RuleRunner {
 
   get blocked(): boolean {
     for (const sink of this.#o.sinks) if (sink.full) return true
+    for (const stage of this.stages) if (stage.operator.full) return true
     return false
   }
 

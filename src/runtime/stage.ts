@@ -20,6 +20,8 @@ export interface StageEnvironment {
   readonly ledger: Ledger
   /** A row or unit failed in a stage: to the log, and to the sinks with sendError. */
   rowFailed(stage: string, error: Error): void
+  /** An operator that held the inputs back has room again. */
+  room(): void
   /** An operator threw something that is not a row's fault: the rule cannot go on. */
   broken(stage: string, error: unknown): void
 }
@@ -46,6 +48,7 @@ export class Stage implements Receiver, Emit {
       now: () => this.#environment.clock.now(),
       timezone: this.#environment.timezone,
       wakeAt: (time) => this.#wakeAt(time),
+      room: () => this.#environment.room(),
     })
   }
 

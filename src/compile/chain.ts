@@ -1,0 +1,223 @@
+/**
+ * Logical plan -> operators in their places. Node numbers follow the reference: one for every source, every node of a source
+ * chain and every operator, from the sources to the sinks (spec/sql.md 6.6).
+ */
+import type { Row } from '../core/row.ts'
+import { aggregateFilterOperator } from '../operators/aggregate-filter.ts'
+import { analyticOperator } from '../operators/analytic.ts'
+import type { Operator } from '../operators/contract.ts'
+import { filterOperator } from '../operators/filter.ts'
+import { groupOperator } from '../operators/group.ts'
+import { havingOperator } from '../operators/having.ts'
+import { orderOperator } from '../operators/order.ts'
+import { type ProjectField, projectOperator } from '../operators/project.ts'
+import { projectSetOperator } from '../operators/project-set.ts'
+import { rowNumberOperator } from '../operators/row-number.ts'
+import type { PlanNode, ProjectNode, SourceNode } from '../plan/logical.ts'
+import type { CallExpression, SelectField, SortKey } from '../sql/ast.ts'
+import { explainExpression } from '../sql/printer.ts'
+import { aggregateHitNames, usesHits } from './call.ts'
+import { compileExpression, compileOrMissing, type ExpressionContext } from './expression.ts'
+import { compileStatefulNode } from './stateful.ts'
+
+export interface CompiledStage {
+  readonly operator: Operator
+  /** `3_filter`; a lookup is named after its table. */
+  readonly name: string
+  /** Index of the stage fed by this one, -1 = the sinks. */
+  next: number
+  /** How many stages and sources feed this one. */
+  inputs: number
+}
+
+export interface CompiledSource {
+  readonly node: SourceNode
+  /** Index of the first stage its rows enter, -1 = the sinks. */
+  stage: number
+  /** Names of the source chain in order: `2_decoder`, `3_preprocessor`. */
+  readonly chain: readonly string[]
+  /** A scan table: its rows are kept beside the stream, not passed through it. */
+  readonly table: boolean
+}
+
+export interface CompiledChain {
+  /** From the sources to the sinks; every stage's successor stands behind it. */
+  readonly stages: readonly CompiledStage[]
+  readonly sources: readonly CompiledSource[]
+}
+
+export interface ChainOptions {
+  readonly expressions: ExpressionContext
+  /** Kinds of the nodes between a source's connector and its rows: `decoder`, `preprocessor` ... */
+  readonly sourceChain: (source: SourceNode) => readonly string[]
+  readonly limits: OperatorLimits
+}
+
+/** Bounds of operator state (DESIGN.md, promise 2). */
+export interface OperatorLimits {
+  readonly windowRows: number
+  readonly windowBytes: number
+  readonly groups: number
+  readonly partitions: number
+}
+
+export const defaultLimits: OperatorLimits = {
+  windowRows: 1_000_000,
+  windowBytes: 256 * 1024 * 1024,
+  groups: 1_000_000,
+  partitions: 1_000_000,
+}
+
+export function compileChain(root: PlanNode, options: ChainOptions): CompiledChain {
+  const stages: CompiledStage[] = []
+  const sources: CompiledSource[] = []
+  let count = 0
+
+  /** Compiles what is below `node`, then node itself; returns what feeds the next stage. */
+  const build = (node: PlanNode, table: boolean): (CompiledStage | CompiledSource)[] => {
+    if (node.kind === 'source') {
+      count++
+      const chain = options.sourceChain(node).map((kind) => `${++count}_${kind}`)
+      const source: CompiledSource = { node, stage: -1, chain, table }
+      sources.push(source)
+      return [source]
+    }
+    const feeders = inputsOf(node).flatMap((input) => build(input, node.kind === 'joinAlign' && input !== node.input))
+    const number = ++count
+    for (const operator of compileNode(node, options)) {
+      const stage: CompiledStage = {
+        operator,
+        name: node.kind === 'lookup' ? node.emitter : `${number}_${operator.name}`,
+        next: -1,
+        inputs: feeders.length,
+      }
+      const index = stages.push(stage) - 1
+      for (const feeder of feeders.splice(0)) {
+        if ('operator' in feeder) feeder.next = index
+        else feeder.stage = index
+      }
+      feeders.push(stage)
+    }
+    return feeders
+  }
+  build(root, false)
+  return { stages, sources }
+}
+
+export function inputsOf(node: PlanNode): readonly PlanNode[] {
+  switch (node.kind) {
+    case 'source':
+      return []
+    case 'watermark':
+    case 'window':
+      return node.inputs
+    case 'joinAlign':
+      return [node.input, ...node.tables]
+    default:
+      return [node.input]
+  }
+}
+
+/** The operators of one plan node, in order; most have one, a window with a FILTER has two. */
+function compileNode(node: Exclude<PlanNode, SourceNode>, options: ChainOptions): Operator[] {
+  const c = options.expressions
+  switch (node.kind) {
+    case 'analytic':
+      return [analyticOperator(compileCalls(node.calls, c))]
+    case 'aggFunc':
+      return [aggregateFilterOperator(compileCalls(node.calls, c))]
+    case 'filter': {
+      const onHit = usesHits(node.condition) ? countHit(c) : undefined
+      return [filterOperator(compileExpression(node.condition, c), onHit && { onHit })]
+    }
+    case 'aggregate':
+      return [
+        groupOperator({
+          dimensions: node.dimensions.map((d) => compileExpression(d, c)),
+          maxGroups: options.limits.groups,
+        }),
+      ]
+    case 'having': {
+      const onHit = (trigger: number): void => {
+        c.aggregateHits.count++
+        c.aggregateHits.time = BigInt(trigger)
+      }
+      const counts = usesHits(node.condition, aggregateHitNames)
+      return [havingOperator(compileExpression(node.condition, c), counts ? onHit : undefined)]
+    }
+    case 'windowFunction':
+      return [
+        rowNumberOperator(
+          node.calls.map(({ name, call }) => ({
+            name,
+            partition: call.partition.map((p) => compileExpression(p, c)),
+            order: compileKeys(call.order, c),
+          })),
+        ),
+      ]
+    case 'order':
+      return [orderOperator(compileKeys(node.keys, c))]
+    case 'project':
+      return [projectOperator({ ...node, fields: node.fields.map((f) => compileField(f, c)) })]
+    case 'projectSet':
+      return [projectSetOperator({ name: node.name, functionName: node.call.name, limit: node.limit })]
+    default:
+      return compileStatefulNode(node, options)
+  }
+}
+
+export function compileKeys(keys: readonly SortKey[], c: ExpressionContext) {
+  return keys.map((k) => ({ evaluate: compileExpression(k.expression, c), ascending: k.ascending }))
+}
+
+function compileCalls(
+  calls: readonly { readonly name: string; readonly call: CallExpression }[],
+  c: ExpressionContext,
+) {
+  return calls.map(({ name, call }) => ({ name, evaluate: compileExpression(call, c) }))
+}
+
+/** WHERE that reads last_hit_count or last_hit_time: a row that passes is a hit (5.8). */
+export function countHit(c: ExpressionContext): (row: Row) => void {
+  return (row) => {
+    c.hits.count++
+    c.hits.time = BigInt(row.timestamp)
+  }
+}
+
+export function compileField(field: SelectField, c: ExpressionContext): ProjectField {
+  const { expression: e, alias } = field
+  if (e.kind === 'wildcard') {
+    return {
+      kind: 'wildcard',
+      stream: e.stream,
+      except: e.except,
+      replace: e.replace.map((r) => ({
+        name: r.name,
+        evaluate: compileExpression(r.expression, c),
+        label: labelOf(r.name, r.expression),
+      })),
+    }
+  }
+  const label = labelOf(alias, e)
+  if (e.kind === 'call' && alias === null && c.functions(e.name)?.kind === 'multiColumn') {
+    return { kind: 'columns', evaluate: compileExpression(e, c), label }
+  }
+  // Evaluated as the alias it defines, so that WHERE and the field share one value per row (spec/sql.md 2.7).
+  const value =
+    alias !== null && e.kind !== 'alias' ? ({ kind: 'alias', name: alias, expression: e, at: e.at } as const) : e
+  const shape = alias !== null ? 'alias' : e.kind === 'column' ? 'column' : 'expression'
+  return {
+    kind: 'value',
+    name: alias ?? field.name,
+    shape,
+    evaluate: shape === 'column' ? compileOrMissing(e, c) : compileExpression(value, c),
+    visible: !field.invisible,
+    label,
+  }
+}
+
+function labelOf(alias: string | null, e: SelectField['expression']): string {
+  const text = `expr: ${explainExpression(e.kind === 'alias' ? e.expression : e)}`
+  return alias === null ? text : `alias: ${alias} ${text}`
+}
