@@ -11,6 +11,7 @@ import type {
   SelectField,
   SortKey,
   StreamDefinition,
+  StreamField,
   Window,
 } from '../sql/ast.ts'
 
@@ -21,6 +22,8 @@ export interface SourceNode {
   readonly emitter: string
   /** Columns to decode, sorted; null = all. */
   readonly columns: readonly PrunedColumn[] | null
+  /** Renamed while decoding (option enableAliasPushdown): column -> name on the row. Absent = none. */
+  readonly renames?: readonly { readonly column: string; readonly as: string }[]
   /** Metadata keys the statement reads; null = all (meta(*)). */
   readonly meta: readonly string[] | null
   readonly eventTime: boolean
@@ -32,6 +35,17 @@ export interface PrunedColumn {
   readonly type: FieldType | null
   /** Sub-fields wanted of a struct or object column, as paths; null = whole. */
   readonly paths: readonly (readonly string[])[] | null
+  /**
+   * True when only `count(*)` asks for the column: as in the reference its type is checked, but no expression reads the
+   * value, so it need not be materialised.
+   */
+  readonly unread?: boolean
+}
+
+/** Brings the rows of several sources together, unchanged, in order of arrival (analytic functions over several streams). */
+export interface UnionNode {
+  readonly kind: 'union'
+  readonly inputs: readonly PlanNode[]
 }
 
 export interface WatermarkNode {
@@ -54,16 +68,25 @@ export interface WindowNode {
   readonly filter: Expression | null
   readonly eventTime: boolean
   /** Set when aggregation is incremental: the window keeps accumulators, not rows. */
-  readonly incremental: null | {
-    readonly dimensions: readonly Expression[]
-    readonly calls: readonly { readonly name: string; readonly call: CallExpression }[]
-  }
+  readonly incremental: null | IncrementalAggregation
+}
+/** What an incremental window keeps. It emits one row per group; its results equal those of a window that keeps rows. */
+export interface IncrementalAggregation {
+  readonly dimensions: readonly Expression[]
+  readonly calls: readonly { readonly name: string; readonly call: CallExpression }[]
+  /**
+   * WHERE of windows that see every row (count, sliding, event time): rows that fail it count for the window and trigger
+   * it, but are not aggregated; a window none of whose rows passes emits nothing. Null = all rows are aggregated.
+   */
+  readonly where: Expression | null
 }
 export interface JoinAlignNode {
   readonly kind: 'joinAlign'
   readonly input: PlanNode
   readonly tables: readonly PlanNode[]
   readonly emitters: readonly string[]
+  /** Rows kept per table, in the order of `tables` (spec/sql.md 4.3). */
+  readonly sizes: readonly number[]
 }
 export interface JoinNode {
   readonly kind: 'join'
@@ -145,6 +168,7 @@ export interface ProjectSetNode {
 
 export type PlanNode =
   | SourceNode
+  | UnionNode
   | WatermarkNode
   | AnalyticNode
   | WindowNode
@@ -163,6 +187,12 @@ export type PlanNode =
 
 export interface LogicalPlan {
   readonly root: PlanNode
+  /** Definitions behind the statement's sources in FROM, JOIN order; lookup tables included. */
+  readonly sources: readonly {
+    readonly emitter: string
+    readonly definition: StreamDefinition
+    readonly fields: readonly StreamField[] | null
+  }[]
   readonly warnings: readonly {
     readonly message: string
     readonly line?: number

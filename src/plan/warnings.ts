@@ -1,0 +1,88 @@
+/** Things that plan but are probably not meant. */
+import type { SelectStatement } from '../sql/ast.ts'
+import type { PlanEnvironment } from './environment.ts'
+import { nearest } from './errors.ts'
+import type { LogicalPlan } from './logical.ts'
+import type { ResolvedStatement } from './resolve-names.ts'
+import type { SourceSet } from './sources.ts'
+import { walk } from './tree.ts'
+
+export type Warning = LogicalPlan['warnings'][number]
+
+export function findWarnings(
+  written: SelectStatement,
+  s: ResolvedStatement,
+  sources: SourceSet,
+  env: PlanEnvironment,
+): readonly Warning[] {
+  return [
+    ...unusedTimestamps(sources, env),
+    ...repeatedAliases(s),
+    ...hiddenByField(s),
+    ...probableTypos(written, s, sources),
+  ]
+}
+
+function unusedTimestamps(sources: SourceSet, env: PlanEnvironment): Warning[] {
+  if (env.options?.isEventTime) return []
+  return sources.list
+    .filter((x) => x.role === 'stream' && x.definition.options.timestamp)
+    .map((x) => ({
+      message: `stream ${x.definition.name} declares TIMESTAMP ${x.definition.options.timestamp}, but the rule runs on processing time`,
+      line: x.reference.at.line,
+      column: x.reference.at.column,
+      hint: 'Set the rule option isEventTime to true, or ignore this when arrival time is what you want.',
+    }))
+}
+
+function repeatedAliases(s: ResolvedStatement): Warning[] {
+  return s.replaced.map((field) => ({
+    message: `alias ${field.alias} is defined more than once; the last definition is used`,
+    line: field.expression.at.line,
+    column: field.expression.at.column,
+  }))
+}
+
+/** `*` beside a field of a declared column's name: the field wins. */
+function hiddenByField(s: ResolvedStatement): Warning[] {
+  if (!s.fields.some((f) => f.expression.kind === 'wildcard')) return []
+  const columns = new Set<string>()
+  for (const field of s.fields) {
+    const name = field.alias ?? field.name
+    if (!field.invisible && field.expression.kind === 'column') columns.add(name)
+  }
+  return [...columns].map((name) => ({ message: `${name} is also part of *; the field wins` }))
+}
+
+/**
+ * A schemaless stream takes any name, so a misspelt alias silently becomes a column: names used once that nearly equal an
+ * alias or a declared column are pointed out.
+ */
+function probableTypos(written: SelectStatement, s: ResolvedStatement, sources: SourceSet): Warning[] {
+  if (!sources.schemaless) return []
+  const known = new Set<string>(sources.list.flatMap((x) => x.fields?.map((f) => f.name) ?? []))
+  for (const field of written.fields) if (field.alias !== null) known.add(field.alias)
+  const warnings: Warning[] = []
+  const reported = new Set<string>()
+  const selected = new Set(s.fields.flatMap((f) => (f.expression.kind === 'column' ? [f.expression.name] : [])))
+  const roots = [...s.joins, s.where, s.having, ...s.dimensions, ...s.orderBy.map((k) => k.expression)]
+  for (const root of roots) {
+    walk(
+      root,
+      (e) => {
+        if (e.kind !== 'column' || known.has(e.name) || selected.has(e.name) || reported.has(e.name)) return
+        const near = nearest(e.name, known)
+        if (near === null) return
+        reported.add(e.name)
+        warnings.push({
+          message: `column ${e.name} is not declared anywhere`,
+          line: e.at.line,
+          column: e.at.column,
+          hint: `Did you mean ${near}?`,
+        })
+      },
+      { stopAtAlias: true },
+    )
+  }
+  return warnings
+}
