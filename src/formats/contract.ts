@@ -21,6 +21,8 @@ export interface DecodeOptions {
   /** delimited: column names in order. */
   readonly fields?: readonly string[]
   readonly hasHeader?: boolean
+  /** delimited: `rfc4180` reads quoted cells and several records a payload; default `none` splits plainly. */
+  readonly quoting?: 'none' | 'rfc4180'
   readonly schemaId?: string
   /** Limits; a payload beyond them is a LIMIT error. */
   readonly maxPayloadBytes: number
@@ -38,12 +40,21 @@ export interface EncodeOptions {
   readonly hasHeader?: boolean
   /** Column order and selection (`fields`). */
   readonly fields?: readonly string[]
+  /** delimited: `rfc4180` quotes cells that need it; default `none`. */
+  readonly quoting?: 'none' | 'rfc4180'
+  /** delimited: the payloads are appended to one stream (file sink), so the first row fixes the columns of all. */
+  readonly stream?: boolean
   readonly schemaId?: string
 }
 
 export interface Encoder {
   /** An object (sendSingle) or a list of objects -> payload. Throws RowError('...', 'ENCODE'). */
   encode(value: Value): Uint8Array
+  /**
+   * delimited with `stream` and `hasHeader`: the header line (without line end) of what was encoded so far, for the start of
+   * each file; null when the format has none or no row came yet.
+   */
+  header?(): Uint8Array | null
 }
 
 /** Collects results for batchSize / lingerInterval (spec/sql.md 8.6). */

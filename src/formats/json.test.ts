@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { encodeUtf8 } from '../core/utf8.ts'
 import type { ColumnType, DecodeOptions } from './contract.ts'
-import { decodeOptions, noSchemas } from './format.suite.ts'
+import { decodeOptions, noSchemas, survivesHostileInput } from './format.suite.ts'
 import { decodeField, encodeJson, jsonFormat } from './json.ts'
 
 const decode = (text: string, columns?: Record<string, ColumnType>, more: Partial<DecodeOptions> = {}) =>
@@ -74,7 +74,7 @@ describe('json decode', () => {
       ],
       ['{"a":1.5}', { kind: 'bigint' }, 'has a fraction'],
       ['{"a":9223372036854775808}', { kind: 'bigint' }, 'out of range'],
-      ['{"a":"maybe"}', { kind: 'boolean' }, 'cannot convert string(maybe) to bool'],
+      ['{"a":"maybe"}', { kind: 'boolean' }, 'strconv.ParseBool: parsing "maybe": invalid syntax'],
     ]
     for (const [text, type, message] of cases) expect(() => decode(text, { a: type })).toThrow(message)
   })
@@ -101,6 +101,12 @@ describe('json decode', () => {
     )
   })
 })
+
+survivesHostileInput(
+  'json',
+  jsonFormat.decoder(decodeOptions, noSchemas),
+  encodeUtf8('{"a":[1.5,"é\\n"],"b":{"c":null}}'),
+)
 
 test('decodeField reads one scalar', () => {
   const field = (text: string) => decodeField(encodeUtf8(text), 'id', decodeOptions)

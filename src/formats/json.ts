@@ -2,7 +2,7 @@
 import { decodeBase64 } from '../core/base64.ts'
 import { RowError } from '../core/errors.ts'
 import { parseGoBool } from '../core/go-number.ts'
-import { floatText } from '../core/go-text.ts'
+import { floatText, goQuote } from '../core/go-text.ts'
 import { decodeJsonText } from '../core/json-decode.ts'
 import { encodeJsonText } from '../core/json-encode.ts'
 import { decodeUtf8, encodeUtf8 } from '../core/utf8.ts'
@@ -79,8 +79,8 @@ function converterOf(type: ColumnType): Convert {
         if (isNumber(value)) return Number(value) !== 0
         if (typeof value !== 'string') throw wrongType(value, name, 'boolean')
         const word = parseGoBool(value)
-        if (word === undefined) throw new RowError(`cannot convert string(${value}) to bool`, 'DECODE')
-        return word
+        if (word !== undefined) return word
+        throw new RowError(`strconv.ParseBool: parsing ${goQuote(value)}: invalid syntax`, 'DECODE')
       }
     case 'bytea':
       return (value, name) => {
