@@ -1,0 +1,148 @@
+/**
+ * A batch as columns (DESIGN.md, "A batch is columns, not objects"): typed arrays with a kind per value over the bytes the
+ * batch was scanned from. Text and nested values become JavaScript values only when somebody asks.
+ *
+ * The arrays usually look into memory that the next scan overwrites: use a batch before the next one is made, or keep
+ * {@link copyBatch}.
+ */
+import { setField, type Value, type ValueObject } from './values.ts'
+
+/**
+ * Kinds, in an order that makes the common tests one comparison: nothing <= 1, numbers 4 to 6.
+ *
+ * - `INT`: integer text within +-(2^53 - 1), no fraction or exponent, not "-0"; `numbers` has its value.
+ * - `DECIMAL`: a double whose source text is already its shortest form; `FLOAT`: any other double. `numbers` has the value.
+ * - `TEXT`: a JSON string with no escape and valid UTF-8 (range with its quotes); `ESCAPED`: any other string.
+ * - `BIG`: an integer beyond the safe range, exact in its text.
+ * - `RAW`: bytes that are already output text (computed columns only).
+ */
+export const MISSING = 0
+export const NULL = 1
+export const FALSE = 2
+export const TRUE = 3
+export const INT = 4
+export const DECIMAL = 5
+export const FLOAT = 6
+export const TEXT = 7
+export const ESCAPED = 8
+export const BIG = 9
+export const OBJECT = 10
+export const ARRAY = 11
+export const RAW = 12
+
+/** The kinds that read as numbers, as a mask for {@link Column.kindMask}. */
+export const NUMBER_KINDS = (1 << INT) | (1 << DECIMAL) | (1 << FLOAT)
+export const NOTHING_KINDS = (1 << MISSING) | (1 << NULL)
+export const BOOLEAN_KINDS = (1 << FALSE) | (1 << TRUE)
+
+export interface Column {
+  /** Where the column lies in the source object: `['a']`, `['a', 'b']`. */
+  readonly path: readonly string[]
+  /** One kind per row. */
+  readonly kinds: Uint8Array
+  /** Valid for INT, DECIMAL and FLOAT. */
+  readonly numbers: Float64Array
+  /** Offsets of the value's text in {@link ColumnBatch.bytes}; valid for every kind but MISSING. */
+  readonly starts: Uint32Array
+  readonly ends: Uint32Array
+  /** Bit k is set when some row has kind k. */
+  kindMask: number
+  /** Dictionary ids (dense, per dictionary); null when the column was not encoded. */
+  ids: Int32Array | null
+}
+
+export interface ColumnBatch {
+  readonly rowCount: number
+  readonly columns: readonly Column[]
+  readonly bytes: Uint8Array
+  /** Range of each row's object in {@link bytes}. */
+  readonly rowStarts: Uint32Array
+  readonly rowEnds: Uint32Array
+  /** Which payload (line, message) each row came from, counted from the batch's first. */
+  readonly rowPayloads: Uint32Array
+}
+
+/** Makes the value of a JSON text, exactly as the general decoder would. */
+export type DecodeText = (bytes: Uint8Array, start: number, end: number) => Value
+
+const utf8 = new TextDecoder()
+
+/** The value of one cell; undefined when missing. Numbers are float64 unless `int64` says the column is declared BIGINT. */
+export function valueAt(
+  batch: ColumnBatch,
+  column: number,
+  row: number,
+  decode: DecodeText,
+  int64 = false,
+): Value | undefined {
+  const c = batch.columns[column] as Column
+  switch (c.kinds[row]) {
+    case MISSING:
+      return undefined
+    case NULL:
+      return null
+    case FALSE:
+      return false
+    case TRUE:
+      return true
+    case INT:
+      return int64 ? BigInt(c.numbers[row] as number) : (c.numbers[row] as number)
+    case DECIMAL:
+    case FLOAT:
+      return c.numbers[row] as number
+    case TEXT:
+      return utf8.decode(batch.bytes.subarray((c.starts[row] as number) + 1, (c.ends[row] as number) - 1))
+    default:
+      return decode(batch.bytes, c.starts[row] as number, c.ends[row] as number)
+  }
+}
+
+/** Row `row` as an object of the batch's columns (nested paths rebuilt); missing columns are left out. */
+export function rowObject(batch: ColumnBatch, row: number, decode: DecodeText): ValueObject {
+  const object: ValueObject = {}
+  for (let i = 0; i < batch.columns.length; i++) {
+    const value = valueAt(batch, i, row, decode)
+    if (value === undefined) continue
+    const path = (batch.columns[i] as Column).path
+    let target = object
+    for (const key of path.slice(0, -1)) {
+      if (!Object.hasOwn(target, key)) setField(target, key, {})
+      target = target[key] as ValueObject
+    }
+    setField(target, path[path.length - 1] as string, value)
+  }
+  return object
+}
+
+/** A batch that owns its memory: exactly its rows and the bytes they came from. */
+export function copyBatch(batch: ColumnBatch): ColumnBatch {
+  const n = batch.rowCount
+  let low = batch.bytes.length
+  let high = 0
+  for (let r = 0; r < n; r++) {
+    low = Math.min(low, batch.rowStarts[r] as number)
+    high = Math.max(high, batch.rowEnds[r] as number)
+  }
+  if (high < low) low = high
+  const move = (offsets: Uint32Array): Uint32Array => {
+    const moved = offsets.slice(0, n)
+    for (let r = 0; r < n; r++) moved[r] = (moved[r] as number) - low
+    return moved
+  }
+  return {
+    rowCount: n,
+    bytes: batch.bytes.slice(low, high),
+    rowStarts: move(batch.rowStarts),
+    rowEnds: move(batch.rowEnds),
+    rowPayloads: batch.rowPayloads.slice(0, n),
+    columns: batch.columns.map((c) => ({
+      path: c.path,
+      kinds: c.kinds.slice(0, n),
+      numbers: c.numbers.slice(0, n),
+      starts: move(c.starts),
+      ends: move(c.ends),
+      kindMask: c.kindMask,
+      ids: c.ids === null ? null : c.ids.slice(0, n),
+    })),
+  }
+}

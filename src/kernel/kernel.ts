@@ -1,0 +1,464 @@
+/**
+ * The typed door to the SIMD kernel: JSON text in, columns out; columns in, JSON text out. One instance serves many rules,
+ * because every call is synchronous and everything in its memory is rewritten by the next scan. Needs nothing of Node.js.
+ */
+import { type Column, type ColumnBatch, FLOAT } from '../core/columns.ts'
+import { kernelBinary } from './generated/binary.ts'
+import {
+  CAPACITY,
+  COLUMN_BYTES,
+  COLUMN_COUNT,
+  COLUMNS,
+  DONE,
+  FAILED,
+  FAILURE_ROOM,
+  FAILURES,
+  type Layout,
+  MAX_DEPTH,
+  OVERFLOW,
+  PAYLOAD_COUNT,
+  PAYLOADS,
+  POSITION,
+  pagesFor,
+  planLayout,
+  ROW_COUNT,
+  ROWS,
+  SHAPE,
+  SLOW_NUMBERS,
+  STACK,
+} from './layout.ts'
+import { encodeShape, type KernelShape } from './shape.ts'
+
+/** The part of the WebAssembly API used here; Node.js and browsers share it, the type libraries in use lack it. */
+interface WebAssemblyApi {
+  readonly Module: new (binary: Uint8Array<ArrayBuffer>) => object
+  readonly Instance: new (module: object) => { readonly exports: object }
+}
+const { Module, Instance } = (globalThis as unknown as { WebAssembly: WebAssemblyApi }).WebAssembly
+
+interface Exports {
+  readonly memory: { readonly buffer: ArrayBuffer; grow(pages: number): number }
+  header(): number
+  heapBase(): number
+  scanLines(start: number, end: number): void
+  scanPayloads(from: number): void
+  scanMore(position: number, payload: number): number
+  checkRest(position: number): number
+  kindMasks(out: number, rows: number): void
+  lastFailurePosition(): number
+  lastFailureCode(): number
+  encodeRows(
+    program: number,
+    selected: number,
+    from: number,
+    to: number,
+    out: number,
+    limit: number,
+    open: number,
+    openLength: number,
+    close: number,
+    closeLength: number,
+    ends: number,
+  ): number
+  rowsEncoded(): number
+}
+
+/** Rows of one batch at most, failures of one batch at most, bytes scanned in one piece (more when one payload is longer). */
+const MAX_ROWS = 2048
+const MAX_FAILURES = 256
+const PIECE = 128 * 1024
+const OUTPUT = 128 * 1024
+/** Memory above this is given back after the call that needed it. */
+const KEEP_BYTES = 16 * 1024 * 1024
+
+export type FailureCode = 'syntax' | 'notAnObject' | 'tooDeep' | 'undecided'
+const failureCodes: readonly FailureCode[] = ['syntax', 'syntax', 'notAnObject', 'tooDeep', 'undecided']
+
+/**
+ * A payload or line that is not an object or array of objects in valid JSON; `undecided` means that only the general
+ * decoder can tell (numbers near the end of the double range, a byte order mark).
+ */
+export interface ScanFailure {
+  /** Number of the payload, counted from the first of this scan. */
+  readonly payload: number
+  /** Its range in {@link ScannedBatch.bytes}. */
+  readonly start: number
+  readonly end: number
+  /** Offset inside the payload where the text stops making sense. */
+  readonly position: number
+  readonly code: FailureCode
+}
+
+export interface ScannedBatch extends ColumnBatch {
+  readonly failures: readonly ScanFailure[]
+  /** Payloads or lines finished, failed ones included. */
+  readonly payloadsDone: number
+  /** Bytes of the given text used up (lines only). */
+  readonly consumed: number
+  /** True when the one payload of this batch has more rows: get them with {@link Kernel.scanRest}. */
+  readonly partial: boolean
+  /** Blocks for computed columns, as many as asked for; kinds hold garbage until written. */
+  readonly computed: readonly Column[]
+  /** Rows chosen for output; filled by the caller. */
+  readonly selected: Uint32Array
+}
+
+export interface ScanSettings {
+  readonly shape: KernelShape
+  /** Number of computed columns to make room for. */
+  readonly computed: number
+  /** Bytes of output program and its texts. */
+  readonly programBytes: number
+  readonly maxDepth: number
+}
+
+export interface Kernel {
+  shape(paths: readonly (readonly string[])[]): KernelShape
+  /**
+   * Scans whole lines of `text` from `start` on; a newline ends a payload. `last` = the final line may lack its newline.
+   * Null when `text` has no whole line left.
+   */
+  scanLines(settings: ScanSettings, text: Uint8Array, start: number, last: boolean): ScannedBatch | null
+  /** Scans payloads from number `from` on, as many as fit. */
+  scanPayloads(settings: ScanSettings, payloads: readonly Uint8Array[], from: number): ScannedBatch
+  /**
+   * After a partial batch: true when the rest of the payload is valid. Else the payload must be treated as failed and
+   * {@link scanRest} not be called.
+   */
+  restIsValid(): boolean
+  /** The next rows of a partial batch's payload. */
+  scanRest(settings: ScanSettings): ScannedBatch
+  /** The program's region: fill it before {@link encode}. */
+  programRegion(): { address: number; bytes: Uint8Array }
+  /**
+   * Addresses of a column for the output program. Computed columns are numbered after the shape's; their numbers have no
+   * source text.
+   */
+  columnAddress(index: number): ColumnAddress
+  /**
+   * Encodes the selected rows from number `from` on, as many as fit the output region; calls `write` with the text. Returns
+   * how many; 0 = the first of them is longer than the region (give it to the general encoder). `bytes` is overwritten by
+   * the next call.
+   */
+  encode(job: EncodeJob, from: number, to: number, write: WriteRows): number
+  readonly memoryBytes: number
+  readonly heapBase: number
+}
+
+export interface ColumnAddress {
+  readonly kinds: number
+  readonly numbers: number
+  readonly starts: number
+  readonly ends: number
+  /** Numbers of the column can be copied from their source text. */
+  readonly text: boolean
+}
+
+export interface EncodeJob {
+  /** Address of the program and of the texts around each row (16 readable bytes each). */
+  readonly program: number
+  readonly open: number
+  readonly openLength: number
+  readonly close: number
+  readonly closeLength: number
+  /** Tell where each row ends. */
+  readonly wantEnds: boolean
+}
+
+/** `ends[i]` is the end offset of row i in `bytes` when asked for. */
+export type WriteRows = (bytes: Uint8Array, rows: number, ends: Uint32Array | null) => void
+
+let shared: Kernel | null = null
+let compiled: object | null = null
+
+/** The instance that rules share. Made on first use. */
+export function sharedKernel(): Kernel {
+  if (shared === null || shared.memoryBytes > KEEP_BYTES) shared = createKernel()
+  return shared
+}
+
+function decodeBase64(text: string): Uint8Array<ArrayBuffer> {
+  const binary = atob(text)
+  const bytes = new Uint8Array(binary.length)
+  for (let i = 0; i < bytes.length; i++) bytes[i] = binary.charCodeAt(i)
+  return bytes
+}
+
+interface Views {
+  readonly buffer: ArrayBufferLike
+  readonly layout: Layout
+  readonly capacity: number
+  readonly shape: KernelShape
+  readonly columns: readonly Column[]
+  readonly computed: readonly Column[]
+  readonly rowStarts: Uint32Array
+  readonly rowEnds: Uint32Array
+  readonly rowPayloads: Uint32Array
+  readonly selected: Uint32Array
+}
+
+const latin1 = new TextDecoder('latin1')
+
+/** A kernel with its own memory (about 0.5 MB when used). */
+export function createKernel(): Kernel {
+  compiled ??= new Module(decodeBase64(kernelBinary))
+  const kernel = new Instance(compiled).exports as unknown as Exports
+  const { memory } = kernel
+  const headerWord = kernel.header() >> 2
+  const heapBase = (kernel.heapBase() + 63) & ~63
+  let buffer: ArrayBufferLike = memory.buffer
+  let bytes = new Uint8Array(buffer)
+  let words = new Uint32Array(buffer)
+  let loaded: KernelShape | null = null
+  let views: Views | null = null
+  let viewsKey = ''
+  let inputSize = 0
+  let rest = { position: 0, payload: 0, payloadStart: 0, inputEnd: 0 }
+
+  const get = (field: number): number => words[headerWord + field] as number
+  const set = (field: number, value: number): void => {
+    words[headerWord + field] = value
+  }
+
+  function reserve(end: number): void {
+    const missing = pagesFor(end) - pagesFor(buffer.byteLength)
+    if (missing > 0) memory.grow(missing)
+    if (buffer !== memory.buffer) {
+      buffer = memory.buffer
+      bytes = new Uint8Array(buffer)
+      words = new Uint32Array(buffer)
+      viewsKey = ''
+    }
+  }
+
+  function columnView(layout: Layout, capacity: number, index: number, path: readonly string[]): Column {
+    const base = layout.columns + index * COLUMN_BYTES * capacity
+    return {
+      path,
+      numbers: new Float64Array(buffer, base, capacity),
+      starts: new Uint32Array(buffer, base + 8 * capacity, capacity),
+      ends: new Uint32Array(buffer, base + 12 * capacity, capacity),
+      kinds: new Uint8Array(buffer, base + 16 * capacity, capacity),
+      kindMask: 0,
+      ids: null,
+    }
+  }
+
+  /** Lays memory out for a scan of up to `input` bytes and `payloads` payloads. */
+  function prepare(settings: ScanSettings, input: number, payloads: number): Views {
+    const { shape, computed, programBytes, maxDepth } = settings
+    let capacity = 64
+    while (capacity < MAX_ROWS && capacity * 16 < input) capacity *= 2
+    inputSize = Math.max(PIECE, 2 ** Math.ceil(Math.log2(input + 1)))
+    const payloadRoom = payloads <= 64 ? 64 : MAX_ROWS
+    const key = `${capacity},${inputSize},${payloadRoom},${computed},${programBytes},${maxDepth}`
+    if (views !== null && key === viewsKey && views.shape === shape && loaded === shape) return views
+    const layout = planLayout(heapBase, {
+      shape: shape.image.length,
+      program: programBytes,
+      depth: maxDepth,
+      failures: MAX_FAILURES,
+      payloads: payloadRoom,
+      capacity,
+      columns: shape.paths.length + computed,
+      input: inputSize,
+      output: OUTPUT,
+    })
+    reserve(layout.end)
+    if (loaded !== shape) {
+      bytes.set(shape.image, heapBase)
+      loaded = shape
+    }
+    set(CAPACITY, capacity)
+    set(COLUMNS, layout.columns)
+    set(ROWS, layout.rows)
+    set(SHAPE, heapBase)
+    set(STACK, layout.stack)
+    set(MAX_DEPTH, maxDepth)
+    set(PAYLOADS, layout.payloads)
+    set(FAILURES, layout.failures)
+    set(FAILURE_ROOM, MAX_FAILURES)
+    set(COLUMN_COUNT, shape.paths.length)
+    viewsKey = key
+    views = {
+      buffer,
+      layout,
+      capacity,
+      shape,
+      columns: shape.paths.map((path, i) => columnView(layout, capacity, i, path)),
+      computed: Array.from({ length: computed }, (_, i) =>
+        columnView(layout, capacity, shape.paths.length + i, [`$${i}`]),
+      ),
+      rowStarts: new Uint32Array(buffer, layout.rows, capacity),
+      rowEnds: new Uint32Array(buffer, layout.rows + 4 * capacity, capacity),
+      rowPayloads: new Uint32Array(buffer, layout.rows + 8 * capacity, capacity),
+      selected: new Uint32Array(buffer, layout.selected, capacity),
+    }
+    return views
+  }
+
+  /** Numbers beyond the kernel's exact rules take JavaScript's conversion. */
+  function convertSlowNumbers(v: Views, rows: number): void {
+    for (const column of v.columns) {
+      for (let r = 0; r < rows; r++) {
+        if (column.kinds[r] !== SLOW_KIND) continue
+        column.numbers[r] = Number(latin1.decode(bytes.subarray(column.starts[r], column.ends[r])))
+        column.kinds[r] = FLOAT
+      }
+    }
+  }
+
+  function collect(v: Views, consumedFrom: number, firstPayload: number): ScannedBatch {
+    const rowCount = get(ROW_COUNT)
+    if (get(SLOW_NUMBERS) > 0) convertSlowNumbers(v, rowCount)
+    kernel.kindMasks(v.layout.masks, rowCount)
+    for (let i = 0; i < v.columns.length; i++)
+      (v.columns[i] as Column).kindMask = words[(v.layout.masks >> 2) + i] as number
+    const failures: ScanFailure[] = []
+    const failed = get(FAILED)
+    for (let i = 0, at = v.layout.failures >> 2; i < failed; i++, at += 5) {
+      const start = words[at + 1] as number
+      failures.push({
+        payload: (words[at] as number) - firstPayload,
+        start,
+        end: words[at + 2] as number,
+        position: (words[at + 3] as number) - start,
+        code: failureCodes[words[at + 4] as number] ?? 'syntax',
+      })
+    }
+    const partial = get(OVERFLOW) !== 0
+    return {
+      rowCount,
+      columns: v.columns,
+      computed: v.computed,
+      bytes,
+      rowStarts: v.rowStarts,
+      rowEnds: v.rowEnds,
+      rowPayloads: v.rowPayloads,
+      selected: v.selected,
+      failures,
+      payloadsDone: get(DONE) - firstPayload,
+      consumed: get(POSITION) - consumedFrom,
+      partial,
+    }
+  }
+
+  return {
+    heapBase,
+    get memoryBytes() {
+      return buffer.byteLength
+    },
+    shape: (paths) => encodeShape(paths, heapBase),
+
+    scanLines(settings, text, start, last) {
+      const end = lineBoundary(text, start, last)
+      if (end <= start) return null
+      const v = prepare(settings, end - start, 0)
+      const { input } = v.layout
+      bytes.set(start === 0 && end === text.length ? text : text.subarray(start, end), input)
+      const inputEnd = input + end - start
+      bytes.fill(0, inputEnd, inputEnd + 32)
+      kernel.scanLines(input, inputEnd)
+      rest = { position: get(POSITION), payload: 0, payloadStart: input, inputEnd }
+      return collect(v, input, 0)
+    },
+
+    scanPayloads(settings, payloads, from) {
+      let size = 0
+      let count = 0
+      while (from + count < payloads.length && count < MAX_ROWS) {
+        const more = (payloads[from + count] as Uint8Array).length + 1
+        if (count > 0 && size + more > PIECE) break
+        size += more
+        count++
+      }
+      const v = prepare(settings, size, count)
+      let at = v.layout.input
+      const list = v.layout.payloads >> 2
+      for (let i = 0; i < count; i++) {
+        const payload = payloads[from + i] as Uint8Array
+        bytes.set(payload, at)
+        words[list + 2 * i] = at
+        at += payload.length
+        words[list + 2 * i + 1] = at
+        bytes[at++] = 0
+      }
+      bytes.fill(0, at, at + 32)
+      set(PAYLOAD_COUNT, count)
+      kernel.scanPayloads(0)
+      rest = { position: get(POSITION), payload: 0, payloadStart: v.layout.input, inputEnd: words[list + 1] as number }
+      return collect(v, 0, 0)
+    },
+
+    restIsValid() {
+      const end = kernel.checkRest(rest.position)
+      return end !== 0 && (end === rest.inputEnd || bytes[end] === 10)
+    },
+
+    scanRest(settings) {
+      const v = views as Views
+      if (v.shape !== settings.shape) throw new RangeError('the shape changed inside a payload')
+      const end = kernel.scanMore(rest.position, rest.payload)
+      if (end === 0) rest.position = get(POSITION)
+      return collect(v, 0, 0)
+    },
+
+    programRegion() {
+      const v = views as Views
+      return { address: v.layout.program, bytes }
+    },
+
+    columnAddress(index) {
+      const { layout, capacity, columns } = views as Views
+      const numbers = layout.columns + index * COLUMN_BYTES * capacity
+      return {
+        numbers,
+        starts: numbers + 8 * capacity,
+        ends: numbers + 12 * capacity,
+        kinds: numbers + 16 * capacity,
+        text: index < columns.length,
+      }
+    },
+
+    encode(job, from, to, write) {
+      const { layout } = views as Views
+      const { output, selected } = layout
+      const ends = job.wantEnds ? layout.rowEnds : 0
+      const end = kernel.encodeRows(
+        job.program,
+        selected,
+        from,
+        to,
+        output,
+        output + OUTPUT,
+        job.open,
+        job.openLength,
+        job.close,
+        job.closeLength,
+        ends,
+      )
+      const rows = kernel.rowsEncoded() - from
+      if (rows === 0) return 0
+      let offsets: Uint32Array | null = null
+      if (job.wantEnds) {
+        offsets = new Uint32Array(buffer, ends, rows).slice()
+        for (let i = 0; i < rows; i++) offsets[i] = (offsets[i] as number) - output
+      }
+      write(bytes.subarray(output, end), rows, offsets)
+      return rows
+    },
+  }
+
+  function lineBoundary(text: Uint8Array, start: number, last: boolean): number {
+    if (text.length - start <= PIECE) {
+      if (last) return text.length
+      return text.lastIndexOf(10) + 1
+    }
+    const cut = text.lastIndexOf(10, start + PIECE - 1) + 1
+    if (cut > start) return cut
+    const next = text.indexOf(10, start + PIECE)
+    return next >= 0 ? next + 1 : last ? text.length : start
+  }
+}
+
+const SLOW_KIND = 13
