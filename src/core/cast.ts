@@ -7,6 +7,7 @@ import { RowError } from './errors.ts'
 import { parseGoBool, parseGoFloat, parseGoInt, parseGoUint, truncateToInt64 } from './go-number.ts'
 import { floatPlain, goQuote, goText } from './go-text.ts'
 import { parseTime, type TimeContext } from './time-parse.ts'
+import { decodeUtf8, encodeUtf8 } from './utf8.ts'
 import { goTypeName, Instant, type Value } from './values.ts'
 
 /**
@@ -90,22 +91,10 @@ export function toFloat64(value: Value, mode: CastMode): number {
 /** To text. strict and sameKind accept text and bytes; all accepts everything, floats in plain decimal, null as ''. */
 export function toText(value: Value, mode: CastMode): string {
   if (typeof value === 'string') return value
-  if (value instanceof Uint8Array) return textOfBytes(value)
+  if (value instanceof Uint8Array) return decodeUtf8(value)
   if (mode !== 'all') throw cannot(value, 'string')
   if (typeof value === 'number') return floatPlain(value)
   return value === null ? '' : goText(value)
-}
-
-const decoder = new TextDecoder('utf-8', { ignoreBOM: true })
-const encoder = new TextEncoder()
-
-/** UTF-8 text of bytes; what is not UTF-8 becomes U+FFFD. */
-export function textOfBytes(bytes: Uint8Array): string {
-  return decoder.decode(bytes)
-}
-
-export function bytesOfText(text: string): Uint8Array {
-  return encoder.encode(text)
 }
 
 export function toBool(value: Value, mode: CastMode): boolean {
@@ -126,7 +115,7 @@ export function toBool(value: Value, mode: CastMode): boolean {
 /** The bytes of bytes or, unless strict, of text as UTF-8. */
 export function toBytes(value: Value, mode: CastMode): Uint8Array {
   if (value instanceof Uint8Array) return value
-  if (typeof value === 'string' && mode !== 'strict') return bytesOfText(value)
+  if (typeof value === 'string' && mode !== 'strict') return encodeUtf8(value)
   throw cannot(value, 'bytes')
 }
 
@@ -136,7 +125,7 @@ export function toBytea(value: Value, mode: CastMode): Uint8Array {
   if (typeof value === 'string') {
     const decoded = decodeBase64(value)
     if (typeof decoded !== 'number') return decoded
-    if (mode !== 'strict') return bytesOfText(value)
+    if (mode !== 'strict') return encodeUtf8(value)
     throw new RowError(`illegal string ${value}, must be base64 encoded string`)
   }
   throw cannot(value, 'bytea')

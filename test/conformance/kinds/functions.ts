@@ -1,0 +1,133 @@
+/**
+ * functions.jsonl: each case through the registered definitions. Scalar calls go through applyScalar, parse-time refusals
+ * through the definition's own check. Fields: spec/functions.md.
+ */
+import { manualClock } from '../../../src/core/clock.ts'
+import { messageOf, RowError } from '../../../src/core/errors.ts'
+import { encodeJsonText } from '../../../src/core/json-encode.ts'
+import type { Value, ValueObject } from '../../../src/core/values.ts'
+import { applyScalar } from '../../../src/functions/call.ts'
+import type { ArgumentInfo, CallContext, FunctionDefinition, ScalarFunction } from '../../../src/functions/contract.ts'
+import { builtinFunctions } from '../../../src/functions/index.ts'
+import { type Case, fail, type Outcome, pass } from '../contract.ts'
+import { fromTagged, sameValue, show } from '../values.ts'
+
+export const RELATIVE_TOLERANCE = 1e-12
+
+/** Names with the environment's prefix become property names, as the daemon does at start. */
+function propsOf(environment: Record<string, string> = {}): ValueObject {
+  const prefix = 'KUIPER_PROPS_'
+  return Object.fromEntries(
+    Object.entries(environment)
+      .filter(([name]) => name.startsWith(prefix))
+      .map(([name, value]) => [name.slice(prefix.length).toLowerCase(), value]),
+  )
+}
+
+export function callContext(c: Case): CallContext {
+  const stored = (c['kv'] ?? {}) as Record<string, unknown>
+  return {
+    clock: manualClock({ start: 1_600_000_000_000 }),
+    timezone: c['tz'] ?? 'UTC',
+    ruleId: c['ctx']?.ruleId ?? 'rule',
+    ruleStart: c['ctx']?.ruleStart ?? 0,
+    row: null,
+    window: null,
+    keyedState: { get: (key) => (Object.hasOwn(stored, key) ? fromTagged(stored[key]) : undefined) },
+    props: propsOf(c['ctx']?.env),
+  }
+}
+
+/** `{"$col"}`, `{"$timeunit"}` or a literal, as the parser would describe it. */
+function argumentInfo(tagged: unknown): ArgumentInfo {
+  const none = { column: null, wildcard: false, aggregate: false }
+  if (tagged !== null && typeof tagged === 'object') {
+    if ('$col' in tagged) {
+      const column = String(tagged.$col)
+      return { ...none, literal: null, value: null, column, wildcard: column === '*' }
+    }
+    if ('$timeunit' in tagged) return { ...none, literal: 'timeunit', value: String(tagged.$timeunit) }
+  }
+  const value = fromTagged(tagged)
+  const kinds = { bigint: 'int', number: 'float', string: 'string', boolean: 'boolean' } as const
+  return { ...none, literal: kinds[typeof value as keyof typeof kinds] ?? null, value }
+}
+
+function runValidate(def: FunctionDefinition | undefined, c: Case): Outcome {
+  const expected = String(c['error'] ?? '')
+  const actual =
+    def === undefined ? `function ${c['fn']} not found` : def.validate((c['args'] as unknown[]).map(argumentInfo))
+  if (actual === null) return c['error'] === undefined ? pass : fail(`accepted, expected ${expected}`)
+  return actual.includes(expected) && expected !== '' ? pass : fail(`${actual}, expected ${expected || 'acceptance'}`)
+}
+
+const errorOf = (c: Case): string | undefined => c['errorFull'] ?? c['error']
+
+/** Compares a computed result, or the failure to compute it, with what a case expects. */
+export function judge(c: Case, compute: () => Value): Outcome {
+  let actual: Value
+  try {
+    actual = compute()
+  } catch (error) {
+    if (!(error instanceof RowError)) throw error
+    const expected = errorOf(c)
+    if (expected === undefined) return fail(`failed with ${messageOf(error)}, expected ${JSON.stringify(c['expect'])}`)
+    // A panic of the reference has no text worth keeping.
+    if (c['panic'] || messageOf(error).includes(expected)) return pass
+    return fail(`${messageOf(error)}, expected ${expected}`)
+  }
+  if (errorOf(c) !== undefined) return fail(`gave ${show(actual)}, expected ${errorOf(c)}`)
+  const expected = fromTagged(c['expect'])
+  const same = c['unordered']
+    ? sameSet(actual, expected)
+    : sameValue(actual, expected, c['approx'] ? RELATIVE_TOLERANCE : 0)
+  if (!same) return fail(`${show(actual)}, expected ${show(expected)}`)
+  return judgeJson(c, actual)
+}
+
+/** Arrays with the same elements, at any depth, in any order. */
+function sameSet(actual: Value, expected: Value): boolean {
+  if (!Array.isArray(actual) || !Array.isArray(expected)) return sameValue(actual, expected)
+  if (actual.length !== expected.length) return false
+  const rest = [...expected]
+  return actual.every((element) => {
+    const at = rest.findIndex((other) => sameSet(element, other))
+    if (at >= 0) rest.splice(at, 1)
+    return at >= 0
+  })
+}
+
+function judgeJson(c: Case, actual: Value): Outcome {
+  if (c['json'] === undefined && !c['jsonError']) return pass
+  let text: string
+  try {
+    text = encodeJsonText(actual)
+  } catch (error) {
+    return c['jsonError'] ? pass : fail(`JSON: ${messageOf(error)}, expected ${c['json']}`)
+  }
+  return text === c['json'] ? pass : fail(`JSON: ${text}, expected ${c['json'] ?? 'a failure'}`)
+}
+
+function runScalar(def: ScalarFunction, c: Case): Outcome {
+  const call = callContext(c)
+  const tagged = c['args'] as unknown[]
+  // An argument that is an error ends the evaluation before the call.
+  for (const arg of tagged) {
+    if (arg !== null && typeof arg === 'object' && '$error' in arg) {
+      return judge(c, () => {
+        throw new RowError(String(arg.$error))
+      })
+    }
+  }
+  return judge(c, () => applyScalar(def, tagged.map(fromTagged), call))
+}
+
+export function run(c: Case): Outcome {
+  if (c['extension']) return fail('extension functions are not built in')
+  const def = builtinFunctions(c['fn'])
+  if (c['phase'] === 'validate') return runValidate(def, c)
+  if (def === undefined) return fail(`not built: function ${c['fn']}`)
+  if (c['form'] !== undefined || c['seq'] !== undefined) return fail(`not built: ${c['form'] ?? 'seq'} cases`)
+  if (def.kind === 'scalar') return runScalar(def, c)
+  return fail(`not built: ${def.kind} cases`)
+}
