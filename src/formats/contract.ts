@@ -76,6 +76,8 @@ export interface FormatDefinition {
   readonly docs: string
   /** False when decoding needs a schemaId. */
   readonly schemaless: boolean
+  /** Loads a heavy library; awaited (see loadFormat of index.ts) before the first decoder, encoder or batch writer. */
+  load?(): Promise<void>
   decoder(options: DecodeOptions, schemas: SchemaSource): Decoder
   encoder(options: EncodeOptions, schemas: SchemaSource): Encoder
   batchWriter(options: EncodeOptions, schemas: SchemaSource): BatchWriter

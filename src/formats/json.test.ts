@@ -57,7 +57,7 @@ describe('json decode', () => {
       },
     ])
     expect(decode('{"y":"not base64","b":0,"t":"now"}', columns)).toEqual([
-      { y: encodeUtf8('not base64'), b: false, t: 'now' },
+      { y: new TextEncoder().encode('not base64'), b: false, t: 'now' },
     ])
   })
 

@@ -1,5 +1,6 @@
 /** The json format (spec/connectors.md 12.1, spec/sql.md 2.1, 2.2, 8.6, 8.7). */
 import { decodeBase64 } from '../core/base64.ts'
+import { bytesOfText } from '../core/cast.ts'
 import { RowError } from '../core/errors.ts'
 import { parseGoBool } from '../core/go-number.ts'
 import { floatText, goQuote } from '../core/go-text.ts'
@@ -86,7 +87,7 @@ function converterOf(type: ColumnType): Convert {
       return (value, name) => {
         if (typeof value !== 'string') throw wrongType(value, name, 'bytea')
         const bytes = decodeBase64(value)
-        return typeof bytes === 'number' ? encodeUtf8(value) : bytes
+        return typeof bytes === 'number' ? bytesOfText(value) : bytes
       }
     case 'array': {
       const element = converterOf(type.element)
