@@ -12,5 +12,8 @@ export function decodeUtf8(bytes: Uint8Array): string {
 }
 
 export function encodeUtf8(text: string): Uint8Array {
-  return slice ? Buffer.from(text, 'utf8') : encoder.encode(text)
+  if (!slice) return encoder.encode(text)
+  // A plain array over Buffer's storage: as a value a Buffer would compare and print differently.
+  const buffer = Buffer.from(text, 'utf8')
+  return new Uint8Array(buffer.buffer, buffer.byteOffset, buffer.length)
 }

@@ -1,6 +1,5 @@
 /** The json format (spec/connectors.md 12.1, spec/sql.md 2.1, 2.2, 8.6, 8.7). */
-import { decodeBase64 } from '../core/base64.ts'
-import { bytesOfText } from '../core/cast.ts'
+import { toBytea } from '../core/cast.ts'
 import { RowError } from '../core/errors.ts'
 import { parseGoBool } from '../core/go-number.ts'
 import { floatText, goQuote } from '../core/go-text.ts'
@@ -86,8 +85,7 @@ function converterOf(type: ColumnType): Convert {
     case 'bytea':
       return (value, name) => {
         if (typeof value !== 'string') throw wrongType(value, name, 'bytea')
-        const bytes = decodeBase64(value)
-        return typeof bytes === 'number' ? bytesOfText(value) : bytes
+        return toBytea(value, 'sameKind')
       }
     case 'array': {
       const element = converterOf(type.element)
