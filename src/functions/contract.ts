@@ -40,6 +40,15 @@ export interface CallContext {
   readonly keyedState: { get(key: string): Value | undefined; set?(key: string, value: Value): void }
   /** props(): configuration of the rule's engine. */
   readonly props: ValueObject
+  /** For compress() and decompress(); without it they fail. */
+  readonly codecs?: CompressionCodecs
+}
+
+/** `algorithm` is gzip, zlib, flate or zstd. Both throw an Error that says what is wrong with the bytes. */
+export interface CompressionCodecs {
+  compress(algorithm: string, bytes: Uint8Array): Uint8Array
+  /** Fails when the result would have more than `maxBytes`. */
+  decompress(algorithm: string, bytes: Uint8Array, maxBytes: number): Uint8Array
 }
 
 /** One executed example: `expression` over columns `row` gives `result` (or fails with `error`). */
@@ -129,10 +138,10 @@ export interface MultiColumnFunction<S = any> extends DefinitionBase {
   readonly load: (state: Value) => S
 }
 
-/** unnest, extract: one input row becomes the returned elements, in order. */
+/** unnest, extract: one input row becomes the returned elements, in order. Null: there is nothing to return from, the row fails. */
 export interface SetReturningFunction extends DefinitionBase {
   readonly kind: 'setReturning'
-  readonly run: (args: readonly Value[], call: CallContext) => Value[]
+  readonly run: (args: readonly Value[], call: CallContext) => Value[] | null
 }
 
 /**
