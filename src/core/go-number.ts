@@ -2,10 +2,12 @@
 
 export type ParseFailure = 'syntax' | 'range'
 
-/** Underscores may stand between digits and after a base prefix only. */
+/** Underscores may stand between digits and after a base prefix only. `body` has no sign. */
 function underscoresFit(body: string): boolean {
-  const digits = /^0[box]/i.test(body) ? `0${body.slice(2)}` : body
-  return !/^_|_$|__|_[^0-9a-fA-F]|[^0-9a-fA-F]_/.test(digits)
+  const digit = /^0x/i.test(body) ? '0-9a-fA-F' : '0-9'
+  // The prefix counts as a digit.
+  const digits = body.replace(/^0[box]/i, '0')
+  return !new RegExp(`(?:^|[^${digit}])_|_(?:$|[^${digit}])`).test(digits)
 }
 
 function digitValue(char: string): number {
@@ -51,7 +53,7 @@ export function parseGoInt(text: string, base: number): bigint | ParseFailure {
   return BigInt.asIntN(64, value) === value ? value : 'range'
 }
 
-const decimal = /^[+-]?(\d[\d_]*\.?[\d_]*|\.\d[\d_]*)(e[+-]?\d[\d_]*)?$/i
+const decimal = /^[+-]?(?:\d[\d_]*\.?[\d_]*|\.\d[\d_]*)(?:e[+-]?\d[\d_]*)?$/i
 const hexadecimal = /^([+-]?)0x([0-9a-f_]*)\.?([0-9a-f_]*)p([+-]?\d+)$/i
 
 /** strconv.ParseFloat over 64 bits: decimal, hexadecimal, infinities and NaN in any case, underscores as in literals. */
@@ -70,9 +72,8 @@ export function parseGoFloat(text: string): number | ParseFailure {
     value = scaleByPowerOfTwo(BigInt(`0x${digits}`), Number(power) - 4 * fraction.replaceAll('_', '').length)
     if (sign === '-') value = -value
   } else {
-    // Underscores need a base prefix, which a decimal float cannot have.
-    if (!decimal.test(text) || text.includes('_')) return 'syntax'
-    value = Number(text)
+    if (!decimal.test(text) || (text.includes('_') && !underscoresFit(text.replace(/^[+-]/, '')))) return 'syntax'
+    value = Number(text.replaceAll('_', ''))
   }
   return Number.isFinite(value) ? value : 'range'
 }

@@ -4,8 +4,8 @@ import { RowError } from '../core/errors.ts'
 import { textOf } from '../core/go-text.ts'
 import { decodeUtf8, encodeUtf8 } from '../core/utf8.ts'
 import { Instant, type Value } from '../core/values.ts'
-import type { FunctionExample, NullRule, ScalarFunction } from './contract.ts'
-import { any, checkLiterals, defineScalar, expectAtLeast, expectType, int, text } from './helpers.ts'
+import type { FunctionExample, ScalarFunction } from './contract.ts'
+import { any, checkLiterals, defineScalar, expectAtLeast, expectType, int, isNullOrEmpty, text } from './helpers.ts'
 import { formatDecimal } from './number-format.ts'
 import { codePointCount, lowerCase, trimSpace, trimSpaceEnd, trimSpaceStart, upperCase, utf8Length } from './text.ts'
 
@@ -37,16 +37,16 @@ function textTest(
   second: string,
   docs: string,
   examples: readonly FunctionExample[],
-  nulls: NullRule,
-  compute: (s: string, other: string) => Value,
+  compute: (s: string, other: string) => boolean,
 ): ScalarFunction {
   return defineScalar({
     name,
     family,
     args: [text('s'), text(second)],
-    nulls,
+    nulls: 'falseIfAny',
     docs,
     examples,
+    returns: 'bool',
     run: ([s, other]) => compute(textOf(s), textOf(other)),
   })
 }
@@ -131,7 +131,6 @@ export const stringFunctions: readonly ScalarFunction[] = [
     'suffix',
     'Whether s ends with suffix; case matters.',
     [{ expression: 'endswith("hello", "lo")', result: true }],
-    'falseIfAny',
     (s, suffix) => s.endsWith(suffix),
   ),
   textTest(
@@ -139,23 +138,26 @@ export const stringFunctions: readonly ScalarFunction[] = [
     'prefix',
     'Whether s starts with prefix; case matters.',
     [{ expression: 'startswith("hello", "he")', result: true }],
-    'falseIfAny',
     (s, prefix) => s.startsWith(prefix),
   ),
-  textTest(
-    'indexof',
-    'sub',
-    'Byte offset (UTF-8, from 0) of the first occurrence of sub in s, -1 when there is none.',
-    [
+  defineScalar({
+    name: 'indexof',
+    family,
+    args: [text('s'), text('sub')],
+    nulls: 'custom',
+    docs: 'Byte offset (UTF-8, from 0) of the first occurrence of sub in s; -1 when there is none or an argument is null.',
+    examples: [
       { expression: 'indexof("hello", "l")', result: 2n },
       { expression: 'indexof("日本語", "語")', result: 6n },
     ],
-    'custom',
-    (s, sub) => {
-      const index = s.indexOf(sub)
-      return BigInt(index < 0 ? -1 : utf8Length(s.slice(0, index)))
+    returns: 'int64',
+    run: ([s, sub]) => {
+      if (isNullOrEmpty(s as Value) || isNullOrEmpty(sub as Value)) return -1n
+      const whole = textOf(s)
+      const index = whole.indexOf(textOf(sub))
+      return BigInt(index < 0 ? -1 : utf8Length(whole.slice(0, index)))
     },
-  ),
+  }),
   defineScalar({
     name: 'length',
     family,

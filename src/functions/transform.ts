@@ -53,7 +53,8 @@ function base64Function(
       checkLiterals(parameters, args) ??
       (args[1]?.value === 'base64' ? null : 'Only base64 is supported for the 2nd parameter.'),
     run: ([s, method]) => {
-      if (typeof method !== 'string' || method.toLowerCase() !== 'base64') {
+      if (typeof method !== 'string') throw new RowError(goText(null))
+      if (method.toLowerCase() !== 'base64') {
         throw new RowError(`Only base64 ${name === 'encode' ? 'encoding' : 'decoding'} is supported.`)
       }
       if (typeof s !== 'string') throw new RowError(`Only string type can be ${name}d.`)

@@ -2,13 +2,16 @@
  * functions.jsonl: each case through the registered definitions. Scalar calls go through applyScalar, parse-time refusals
  * through the definition's own check. Fields: spec/functions.md.
  */
+import { compileExpression, newHitCounter, rowScope } from '../../../src/compile/expression.ts'
 import { manualClock } from '../../../src/core/clock.ts'
 import { messageOf, RowError } from '../../../src/core/errors.ts'
 import { encodeJsonText } from '../../../src/core/json-encode.ts'
+import { makeRow } from '../../../src/core/row.ts'
 import type { Value, ValueObject } from '../../../src/core/values.ts'
 import { applyScalar } from '../../../src/functions/call.ts'
 import type { ArgumentInfo, CallContext, FunctionDefinition, ScalarFunction } from '../../../src/functions/contract.ts'
 import { builtinFunctions } from '../../../src/functions/index.ts'
+import { parseExpression, parseSelect } from '../../../src/sql/index.ts'
 import { type Case, fail, type Outcome, pass } from '../contract.ts'
 import { fromTagged, sameValue, show } from '../values.ts'
 
@@ -53,10 +56,25 @@ function argumentInfo(tagged: unknown): ArgumentInfo {
   return { ...none, literal: kinds[typeof value as keyof typeof kinds] ?? null, value }
 }
 
+/** The refusal of the parser for the equivalent SQL; of the definition's own check where there is none. */
+function refusal(def: FunctionDefinition | undefined, c: Case): string | null {
+  if (c['sql'] !== undefined) {
+    try {
+      const isWindow = /window$/.test(c['fn'])
+      const sql = isWindow ? `SELECT * FROM demo GROUP BY ${c['sql']}` : `SELECT ${c['sql']} FROM demo`
+      parseSelect(sql, { functions: builtinFunctions })
+      return null
+    } catch (error) {
+      return messageOf(error)
+    }
+  }
+  if (def === undefined) return `function ${c['fn']} not found`
+  return def.validate((c['args'] as unknown[]).map(argumentInfo))
+}
+
 function runValidate(def: FunctionDefinition | undefined, c: Case): Outcome {
   const expected = String(c['error'] ?? '')
-  const actual =
-    def === undefined ? `function ${c['fn']} not found` : def.validate((c['args'] as unknown[]).map(argumentInfo))
+  const actual = refusal(def, c)
   if (actual === null) return c['error'] === undefined ? pass : fail(`accepted, expected ${expected}`)
   return actual.includes(expected) && expected !== '' ? pass : fail(`${actual}, expected ${expected || 'acceptance'}`)
 }
@@ -105,7 +123,8 @@ function judgeJson(c: Case, actual: Value): Outcome {
   } catch (error) {
     return c['jsonError'] ? pass : fail(`JSON: ${messageOf(error)}, expected ${c['json']}`)
   }
-  return text === c['json'] ? pass : fail(`JSON: ${text}, expected ${c['json'] ?? 'a failure'}`)
+  const close = c['approx'] && sameValue(Number(text), Number(c['json']), RELATIVE_TOLERANCE)
+  return text === c['json'] || close ? pass : fail(`JSON: ${text}, expected ${c['json'] ?? 'a failure'}`)
 }
 
 function runScalar(def: ScalarFunction, c: Case): Outcome {
@@ -119,7 +138,25 @@ function runScalar(def: ScalarFunction, c: Case): Outcome {
       })
     }
   }
-  return judge(c, () => applyScalar(def, tagged.map(fromTagged), call))
+  const args = tagged.map(fromTagged)
+  const direct = judge(c, () => applyScalar(def, args, call))
+  if (!direct.ok || c['sql'] === undefined) return direct
+  const viaSql = judge(c, () => evaluateSql(c['sql'], args, callContext(c)))
+  return viaSql.ok ? viaSql : fail(`as SQL: ${viaSql.detail}`)
+}
+
+/** The expression over one row whose columns a, b, c ... hold the arguments. */
+function evaluateSql(sql: string, args: readonly Value[], call: CallContext): Value {
+  const message = Object.fromEntries(args.map((arg, i) => [String.fromCharCode(97 + i), arg]))
+  const expression = parseExpression(sql, { functions: builtinFunctions })
+  const evaluate = compileExpression(expression, {
+    functions: builtinFunctions,
+    call,
+    states: new Map(),
+    hits: newHitCounter(),
+    aggregateHits: newHitCounter(),
+  })
+  return evaluate(makeRow('demo', message, call.clock.now()), rowScope)
 }
 
 export function run(c: Case): Outcome {
