@@ -45,8 +45,6 @@ interface Exports {
   scanMore(position: number, payload: number): number
   checkRest(position: number): number
   kindMasks(out: number, rows: number): void
-  lastFailurePosition(): number
-  lastFailureCode(): number
   encodeRows(
     program: number,
     selected: number,
@@ -58,7 +56,6 @@ interface Exports {
     openLength: number,
     close: number,
     closeLength: number,
-    ends: number,
   ): number
   rowsEncoded(): number
 }
@@ -121,11 +118,15 @@ export interface Kernel {
   scanLines(settings: ScanSettings, text: Uint8Array, start: number, last: boolean): ScannedBatch | null
   /** Scans payloads from number `from` on, as many as fit. */
   scanPayloads(settings: ScanSettings, payloads: readonly Uint8Array[], from: number): ScannedBatch
+  /** The same for ascending ranges of one buffer: payload i is `bytes[ranges[2i] .. ranges[2i + 1])`. */
+  scanRanges(settings: ScanSettings, bytes: Uint8Array, ranges: Uint32Array, from: number): ScannedBatch
   /**
-   * After a partial batch: true when the rest of the payload is valid. Else the payload must be treated as failed and
-   * {@link scanRest} not be called.
+   * After a partial batch, before {@link scanRest}: the whole payload's range and number of rows when the rest of it is
+   * valid; else null, and the payload must be treated as failed.
    */
-  restIsValid(): boolean
+  checkRest(): { readonly start: number; readonly end: number; readonly rows: number } | null
+  /** Range of a partial batch's payload, valid or not: for lines to the end of the line. */
+  partialRange(): { readonly start: number; readonly end: number }
   /** The next rows of a partial batch's payload. */
   scanRest(settings: ScanSettings): ScannedBatch
   /** The program's region: fill it before {@link encode}. */
@@ -161,12 +162,9 @@ export interface EncodeJob {
   readonly openLength: number
   readonly close: number
   readonly closeLength: number
-  /** Tell where each row ends. */
-  readonly wantEnds: boolean
 }
 
-/** `ends[i]` is the end offset of row i in `bytes` when asked for. */
-export type WriteRows = (bytes: Uint8Array, rows: number, ends: Uint32Array | null) => void
+export type WriteRows = (bytes: Uint8Array, rows: number) => void
 
 let shared: Kernel | null = null
 let compiled: object | null = null
@@ -213,7 +211,7 @@ export function createKernel(): Kernel {
   let views: Views | null = null
   let viewsKey = ''
   let inputSize = 0
-  let rest = { position: 0, payload: 0, payloadStart: 0, inputEnd: 0 }
+  let rest = { position: 0, start: 0, end: 0, rows: 0 }
 
   const get = (field: number): number => words[headerWord + field] as number
   const set = (field: number, value: number): void => {
@@ -308,7 +306,7 @@ export function createKernel(): Kernel {
     }
   }
 
-  function collect(v: Views, consumedFrom: number, firstPayload: number): ScannedBatch {
+  function collect(v: Views, consumedFrom: number): ScannedBatch {
     const rowCount = get(ROW_COUNT)
     if (get(SLOW_NUMBERS) > 0) convertSlowNumbers(v, rowCount)
     kernel.kindMasks(v.layout.masks, rowCount)
@@ -319,7 +317,7 @@ export function createKernel(): Kernel {
     for (let i = 0, at = v.layout.failures >> 2; i < failed; i++, at += 5) {
       const start = words[at + 1] as number
       failures.push({
-        payload: (words[at] as number) - firstPayload,
+        payload: words[at] as number,
         start,
         end: words[at + 2] as number,
         position: (words[at + 3] as number) - start,
@@ -337,10 +335,30 @@ export function createKernel(): Kernel {
       rowPayloads: v.rowPayloads,
       selected: v.selected,
       failures,
-      payloadsDone: get(DONE) - firstPayload,
+      payloadsDone: get(DONE),
       consumed: get(POSITION) - consumedFrom,
       partial,
     }
+  }
+
+  function scanListed(v: Views, count: number, end: number): ScannedBatch {
+    bytes.fill(0, end, end + 32)
+    set(PAYLOAD_COUNT, count)
+    kernel.scanPayloads(0)
+    const batch = collect(v, 0)
+    const list = v.layout.payloads >> 2
+    if (batch.partial) notePartial(words[list] as number, words[list + 1] as number)
+    return batch
+  }
+
+  function notePartial(start: number, end: number): void {
+    rest = { position: get(POSITION), start, end, rows: get(ROW_COUNT) }
+    bytes[end] = 0
+  }
+
+  function skipBlank(at: number): number {
+    while (bytes[at] === 32 || bytes[at] === 9 || bytes[at] === 13 || bytes[at] === 10) at++
+    return at
   }
 
   return {
@@ -350,17 +368,23 @@ export function createKernel(): Kernel {
     },
     shape: (paths) => encodeShape(paths, heapBase),
 
-    scanLines(settings, text, start, last) {
-      const end = lineBoundary(text, start, last)
-      if (end <= start) return null
-      const v = prepare(settings, end - start, 0)
+    scanLines(settings, text, from, last) {
+      const end = lineBoundary(text, from, last)
+      if (end <= from) return null
+      const v = prepare(settings, end - from, 0)
       const { input } = v.layout
-      bytes.set(start === 0 && end === text.length ? text : text.subarray(start, end), input)
-      const inputEnd = input + end - start
+      bytes.set(from === 0 && end === text.length ? text : text.subarray(from, end), input)
+      const inputEnd = input + end - from
       bytes.fill(0, inputEnd, inputEnd + 32)
       kernel.scanLines(input, inputEnd)
-      rest = { position: get(POSITION), payload: 0, payloadStart: input, inputEnd }
-      return collect(v, input, 0)
+      const batch = collect(v, input)
+      if (batch.partial) {
+        const start = skipBlank(input)
+        const feed = bytes.indexOf(10, start)
+        notePartial(start, feed < 0 || feed >= inputEnd ? inputEnd : feed)
+        return { ...batch, consumed: Math.min(rest.end + 1 - input, end - from) }
+      }
+      return batch
     },
 
     scanPayloads(settings, payloads, from) {
@@ -374,33 +398,47 @@ export function createKernel(): Kernel {
       }
       const v = prepare(settings, size, count)
       let at = v.layout.input
-      const list = v.layout.payloads >> 2
+      let list = v.layout.payloads >> 2
       for (let i = 0; i < count; i++) {
         const payload = payloads[from + i] as Uint8Array
         bytes.set(payload, at)
-        words[list + 2 * i] = at
+        words[list++] = at
         at += payload.length
-        words[list + 2 * i + 1] = at
-        bytes[at++] = 0
+        words[list++] = at++
       }
-      bytes.fill(0, at, at + 32)
-      set(PAYLOAD_COUNT, count)
-      kernel.scanPayloads(0)
-      rest = { position: get(POSITION), payload: 0, payloadStart: v.layout.input, inputEnd: words[list + 1] as number }
-      return collect(v, 0, 0)
+      return scanListed(v, count, at)
     },
 
-    restIsValid() {
-      const end = kernel.checkRest(rest.position)
-      return end !== 0 && (end === rest.inputEnd || bytes[end] === 10)
+    scanRanges(settings, source, ranges, from) {
+      const total = ranges.length / 2
+      const first = ranges[2 * from] as number
+      let count = 1
+      while (from + count < total && count < MAX_ROWS && (ranges[2 * (from + count) + 1] as number) - first <= PIECE)
+        count++
+      const last = ranges[2 * (from + count) - 1] as number
+      const v = prepare(settings, last - first, count)
+      const { input } = v.layout
+      bytes.set(source.subarray(first, last), input)
+      const list = v.layout.payloads >> 2
+      for (let i = 0; i < 2 * count; i++) words[list + i] = input - first + (ranges[2 * from + i] as number)
+      return scanListed(v, count, input + last - first)
     },
+
+    checkRest() {
+      const before = rest.rows
+      const end = kernel.checkRest(rest.position)
+      if (end !== rest.end) return null
+      return { start: rest.start, end, rows: before + get(ROW_COUNT) }
+    },
+
+    partialRange: () => rest,
 
     scanRest(settings) {
       const v = views as Views
       if (v.shape !== settings.shape) throw new RangeError('the shape changed inside a payload')
-      const end = kernel.scanMore(rest.position, rest.payload)
+      const end = kernel.scanMore(rest.position, 0)
       if (end === 0) rest.position = get(POSITION)
-      return collect(v, 0, 0)
+      return collect(v, 0)
     },
 
     programRegion() {
@@ -423,7 +461,6 @@ export function createKernel(): Kernel {
     encode(job, from, to, write) {
       const { layout } = views as Views
       const { output, selected } = layout
-      const ends = job.wantEnds ? layout.rowEnds : 0
       const end = kernel.encodeRows(
         job.program,
         selected,
@@ -435,16 +472,10 @@ export function createKernel(): Kernel {
         job.openLength,
         job.close,
         job.closeLength,
-        ends,
       )
       const rows = kernel.rowsEncoded() - from
       if (rows === 0) return 0
-      let offsets: Uint32Array | null = null
-      if (job.wantEnds) {
-        offsets = new Uint32Array(buffer, ends, rows).slice()
-        for (let i = 0; i < rows; i++) offsets[i] = (offsets[i] as number) - output
-      }
-      write(bytes.subarray(output, end), rows, offsets)
+      write(bytes.subarray(output, end), rows)
       return rows
     },
   }

@@ -31,7 +31,6 @@ export interface Layout {
   readonly payloads: number
   readonly masks: number
   readonly selected: number
-  readonly rowEnds: number
   readonly rows: number
   readonly columns: number
   readonly input: number
@@ -68,7 +67,6 @@ export function planLayout(base: number, sizes: Sizes): Layout {
     payloads: place(sizes.payloads * 8),
     masks: place(sizes.columns * 4),
     selected: place(sizes.capacity * 4),
-    rowEnds: place(sizes.capacity * 4),
     rows: place(sizes.capacity * 12),
     columns: place(sizes.capacity * COLUMN_BYTES * sizes.columns),
     input: place(sizes.input),

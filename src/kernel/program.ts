@@ -38,7 +38,7 @@ export interface LoadedProgram extends EncodeJob {
 }
 
 /** Writes the program into the kernel for the batch that was just scanned. */
-export function loadProgram(kernel: Kernel, program: OutputProgram, wantEnds: boolean): LoadedProgram {
+export function loadProgram(kernel: Kernel, program: OutputProgram): LoadedProgram {
   const { address, bytes } = kernel.programRegion()
   const view = new DataView(bytes.buffer)
   if (program.open.length > 16 || program.close.length > 16) throw new RangeError('row texts are limited to 16 bytes')
@@ -70,6 +70,5 @@ export function loadProgram(kernel: Kernel, program: OutputProgram, wantEnds: bo
     close: put(program.close),
     closeLength: program.close.length,
     constants: put(program.constants),
-    wantEnds,
   }
 }

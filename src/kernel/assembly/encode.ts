@@ -145,8 +145,8 @@ export let encodedRows: u32 = 0
 
 /**
  * Writes the rows `selected[from..to)` to `out`, each between `open` and `close` texts (up to 16 bytes each; a row opens
- * its own brace). `ends`, when not 0, receives the offset after each row. Returns the end of the text; `encodedRows` tells
- * how many of the list are done, less than asked when the room ended.
+ * its own brace). Returns the end of the text; `encodedRows` tells how
+ * many of the list are done, less than asked when the room ended.
  */
 export function encodeRows(
   program: usize,
@@ -159,7 +159,6 @@ export function encodeRows(
   openLength: usize,
   close: usize,
   closeLength: usize,
-  ends: usize,
 ): usize {
   const count = load<u32>(program)
   const opening = v128.load(open)
@@ -204,10 +203,6 @@ export function encodeRows(
     if (p != first) p--
     v128.store(p, closing)
     p += closeLength
-    if (ends != 0) {
-      store<u32>(ends, <u32>p)
-      ends += 4
-    }
   }
   encodedRows = i
   return p

@@ -1,7 +1,7 @@
 // The kernel's doors. Built by scripts/build-kernel.mjs; used through src/kernel/kernel.ts alone.
 import { H } from './state'
 
-export { checkRest, kindMasks, lastFailureCode, lastFailurePosition, scanLines, scanMore, scanPayloads } from './scan'
+export { checkRest, kindMasks, scanLines, scanMore, scanPayloads } from './scan'
 export { encodeRows, rowsEncoded } from './encode'
 
 export function header(): usize {

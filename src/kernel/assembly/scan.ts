@@ -352,7 +352,14 @@ export function scanLines(p: usize, end: usize): void {
   set(LINES, 1)
   const room = get(FAILURE_ROOM)
   let done: u32 = 0
-  while (p < end && row < capacity && get(FAILED) < room) {
+  while (row < capacity && get(FAILED) < room) {
+    p = toText(p)
+    if (p >= end) break
+    if (load<u8>(p) == 10) {
+      // a blank line is no payload
+      p++
+      continue
+    }
     const first = row
     let q = scanPayload(p, done)
     if (q != 0) {
@@ -379,7 +386,7 @@ export function scanLines(p: usize, end: usize): void {
   finish(done, p)
 }
 
-/** The listed payloads from number `from` on; each is followed by a NUL byte. Stops when the block is full. */
+/** The listed payloads from number `from` on. Stops when the block is full. */
 export function scanPayloads(from: u32): void {
   begin()
   set(LINES, 0)
@@ -391,8 +398,12 @@ export function scanPayloads(from: u32): void {
     const start = <usize>load<u32>(list + (<usize>i << 3))
     const end = <usize>load<u32>(list + (<usize>i << 3), 4)
     const first = row
+    // Whatever follows the payload must not be read as part of it.
+    const after = load<u8>(end)
+    store<u8>(end, 0)
     let q = scanPayload(start, i)
     if (q != 0 && q != end) q = fail(q)
+    store<u8>(end, after)
     if (q == 0) {
       if (get(OVERFLOW) != 0) {
         if (first == 0) break
@@ -419,25 +430,23 @@ export function scanMore(p: usize, payload: u32): usize {
   return q == 0 ? 0 : toText(q)
 }
 
-/** Checks the rest of an overflowing array without filling anything: position after it and white space, or 0. */
+/**
+ * Checks the rest of an overflowing array without filling anything: position after it and white space, or 0. ROW_COUNT
+ * becomes its number of elements.
+ */
 export function checkRest(p: usize): usize {
+  set(ROW_COUNT, 0)
   while (true) {
     if (load<u8>(p) != 123) return failAs(p, NOT_AN_OBJECT)
     p = skipOther(p, 1)
     if (p == 0) return 0
+    set(ROW_COUNT, get(ROW_COUNT) + 1)
     p = toText(p)
     const c = load<u8>(p)
     if (c == 93) return toText(p + 1)
     if (c != 44) return fail(p)
     p = toText(p + 1)
   }
-}
-
-export function lastFailurePosition(): usize {
-  return failPosition
-}
-export function lastFailureCode(): u32 {
-  return failCode
 }
 
 /** Bit k of word c is set when column c has a value of kind k among the first `rows` rows. */
