@@ -68,6 +68,8 @@ function parseLevel(r: Reader, level: number): Expression {
       if (found > 3 && (left.kind === 'isNull' || (left.kind === 'in' && left.list))) {
         throw unexpected(r.peek(), 'expected AND, OR or the end of the expression.', 'put the condition in parentheses')
       }
+      // as eKuiper: `BETWEEN 1 AND 2+3` is `(BETWEEN 1 AND 2)+3`
+      if (found > 3 && left.kind === 'between') left = { kind: 'parenthesis', expression: left, at: left.at }
       left = parseOperator(r, left)
     }
   })
@@ -148,7 +150,7 @@ function parseIn(r: Reader, left: Expression, negated: boolean): Expression {
   return { kind: 'in', negated, left, list, array: null, at }
 }
 
-/** The bounds are operands, not expressions: `BETWEEN 1 AND 2+3` is `(BETWEEN 1 AND 2)+3`, as eKuiper. */
+/** The bounds are operands, not expressions. */
 function parseBetween(r: Reader, value: Expression, negated: boolean): Expression {
   const low = parseUnary(r)
   const and = r.next()
