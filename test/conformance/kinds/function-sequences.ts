@@ -1,0 +1,102 @@
+/** functions.jsonl: aggregates, set-returning functions, and steps on one instance of a stateful function. */
+import type { Value } from '../../../src/core/values.ts'
+import { applyScalar } from '../../../src/functions/call.ts'
+import type {
+  AggregateFunction,
+  AnalyticFunction,
+  CallContext,
+  FunctionDefinition,
+  MultiColumnFunction,
+  SetReturningFunction,
+} from '../../../src/functions/contract.ts'
+import { type Case, fail, type Outcome, pass } from '../contract.ts'
+import { fromTagged } from '../values.ts'
+import { hitCounter } from './function-rows.ts'
+
+type Judge = (expected: Case, compute: () => Value) => Outcome
+
+interface Step {
+  readonly args: unknown[]
+  readonly when?: boolean
+  readonly partition?: string
+  readonly keys?: string[]
+  readonly update?: boolean
+  readonly eventTime?: number
+  readonly [member: string]: unknown
+}
+
+/** `args[i]` is the list of values of argument i over the rows of the group. */
+export function runAggregate(def: AggregateFunction, c: Case, call: CallContext, judge: Judge): Outcome {
+  const columns = (c['args'] as unknown[]).map(fromTagged)
+  if (!columns.every((column): column is Value[] => Array.isArray(column))) {
+    return fail('an aggregate takes a list per argument')
+  }
+  // A constant argument may be listed once: it is the same on every row.
+  const rows = columns[0]?.length ?? 0
+  const full = columns.map((column) =>
+    column.length === 1 && rows > 1 ? new Array<Value>(rows).fill(column[0] as Value) : column,
+  )
+  const whole = judge(c, () => def.run(full, call))
+  const { accumulator } = def
+  if (!whole.ok || !accumulator) return whole
+  // The same again one row at a time, through a saved state after each.
+  return judge(c, () => {
+    let state = accumulator.create()
+    for (let row = 0; row < rows; row++) {
+      accumulator.add(
+        state,
+        full.map((column) => column[row] ?? null),
+      )
+      state = accumulator.load(accumulator.save(state))
+    }
+    return accumulator.result(state)
+  })
+}
+
+export function runSetReturning(def: SetReturningFunction, c: Case, call: CallContext, judge: Judge): Outcome {
+  return judge(c, () => def.run((c['args'] as unknown[]).map(fromTagged), call))
+}
+
+/** Steps of one call; each partition has its state. */
+export function runSteps(def: FunctionDefinition, c: Case, call: CallContext, judge: Judge): Outcome {
+  const step = stepper(def, call)
+  if (step === null) return fail(`not built: steps of ${def.kind} functions`)
+  for (const [i, s] of (c['seq'] as Step[]).entries()) {
+    const outcome = judge(s as unknown as Case, () => step(s))
+    if (!outcome.ok) return fail(`step ${i + 1}: ${outcome.detail}`)
+  }
+  return pass
+}
+
+function stepper(def: FunctionDefinition, call: CallContext): ((step: Step) => Value) | null {
+  switch (def.kind) {
+    case 'scalar':
+      return ({ args }) => applyScalar(def, args.map(fromTagged), call)
+    case 'analytic': {
+      const states = partitions(def)
+      return ({ args, when = true, partition = 'self' }) =>
+        def.step(states(partition), args.map(fromTagged), when, call)
+    }
+    case 'multiColumn': {
+      const states = partitions(def)
+      return ({ args, when = true, partition = 'self', keys = [] }) =>
+        def.step(states(partition), args.map(fromTagged), keys, when, call)
+    }
+    case 'state': {
+      const counter = hitCounter(def.name, call)
+      return ({ update = false, eventTime = 0 }) => counter(update, eventTime)
+    }
+    default:
+      return null
+  }
+}
+
+function partitions(def: AnalyticFunction | MultiColumnFunction): (key: string) => unknown {
+  const states = new Map<string, unknown>()
+  return (key) => {
+    // Through its saved form, as a checkpoint would.
+    const state = states.has(key) ? def.load(def.save(states.get(key))) : def.create()
+    states.set(key, state)
+    return state
+  }
+}
