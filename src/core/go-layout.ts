@@ -550,7 +550,7 @@ function settle(r: Reading, zone: string): Instant | null {
     return new Instant(
       local - hours * 3_600_000,
       nanos,
-      fixedZoneOf(hours * 3600, /^[A-Z]/.test(r.zoneName) ? r.zoneName : ''),
+      fixedZoneOf(hours * 3600, r.zoneName),
     )
   }
   return new Instant(fromLocal(local, zone), nanos, zone)

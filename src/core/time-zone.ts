@@ -69,7 +69,7 @@ export function localMs(year: number, month: number, day: number, hour = 0, minu
   return daysFromCivil(year, month, day) * DAY_MS + hour * 3_600_000 + minute * 60_000 + second * 1000 + ms
 }
 
-const fixedZone = /^([A-Z]{3,5}(?:[+-]\d{1,2})?)?([+-])(\d\d):(\d\d)(?::(\d\d))?$/
+const fixedZone = /^([A-Z]{3,5}(?:[+-]\d{1,2})?|[+-]\d{2})?([+-])(\d\d):(\d\d)(?::(\d\d))?$/
 
 /** A zone string for an offset in seconds; 0 without a name is `UTC`. */
 export function fixedZoneOf(offsetSeconds: number, name = ''): string {
