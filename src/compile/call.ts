@@ -216,8 +216,13 @@ function compileSetReturning(definition: SetReturningFunction, e: CallExpression
   const values = argumentsOf(e.args, c)
   const call = ownContext(c)
   return (row, scope) => {
+    const args = values(row, scope)
     call.row = row
-    return definition.run(values(row, scope), call)
+    try {
+      return definition.run(args, call)
+    } catch (error) {
+      throw new RowError(`call func ${e.name} error: ${messageOf(error)}`)
+    }
   }
 }
 

@@ -22,8 +22,8 @@ function special(
 const metaReference = { name: 'key', type: 'meta reference' }
 
 /** meta() and mqtt() take a bare name, not a value. */
-function isReference({ literal, column, wildcard }: ArgumentInfo): boolean {
-  return literal === null && (column !== null || wildcard)
+function checkReference({ literal }: ArgumentInfo): string | null {
+  return literal === null ? null : expectType(0, 'meta reference')
 }
 
 const rowAndWindow: readonly SpecialFunction[] = [
@@ -56,8 +56,8 @@ const rowAndWindow: readonly SpecialFunction[] = [
     args: [metaReference],
     docs: 'Metadata of the row by a bare name: meta(topic), meta(stream.key), meta(key->member), meta(*).',
     examples: [{ expression: 'meta(topic)', row: {}, result: null }],
-    validate: (args) =>
-      expectCount(1, args.length) ?? (isReference(args[0] as ArgumentInfo) ? null : expectType(0, 'meta reference')),
+    // Whether an expression is a path into the metadata is the parser's to see.
+    validate: (args) => expectCount(1, args.length) ?? checkReference(args[0] as ArgumentInfo),
   }),
   special('context', {
     name: 'mqtt',
@@ -67,12 +67,14 @@ const rowAndWindow: readonly SpecialFunction[] = [
     validate: (args) => {
       const count = expectCount(1, args.length)
       if (count !== null) return count
-      const { literal, column } = args[0] as ArgumentInfo
-      if (literal !== null) return expectType(0, 'meta reference')
-      const key = column?.toLowerCase()
-      return key === undefined || key === 'topic' || key === 'messageid'
-        ? null
-        : 'Parameter of mqtt function can be only topic or messageid.'
+      const argument = args[0] as ArgumentInfo
+      const key = argument.column?.toLowerCase()
+      return (
+        checkReference(argument) ??
+        (key === undefined || key === 'topic' || key === 'messageid'
+          ? null
+          : 'Parameter of mqtt function can be only topic or messageid.')
+      )
     },
   }),
   special('window', {
