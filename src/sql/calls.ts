@@ -83,16 +83,17 @@ function checkArguments(
   args: readonly Expression[],
 ): string | null {
   const problem =
-    name === 'meta' && args.length === 1 && !isMetaPath(args[0] as Expression)
+    name === 'meta' && args.length === 1 && metaKey(args[0] as Expression) === null
       ? 'Expect meta reference type for parameter 1'
       : signature.validate(args.map((arg) => factsOf(arg, functions, signature.kind === 'multiColumn')))
   return problem && `validate function ${name} error: ${problem}`
 }
 
-function isMetaPath(e: Expression): boolean {
+/** The key of `key` and `key->sub->sub`; null when `e` is no metadata path. */
+function metaKey(e: Expression): string | null {
   let root = e
   while (root.kind === 'member') root = root.object
-  return root.kind === 'meta'
+  return root.kind === 'meta' ? root.key : null
 }
 
 /** The arguments of a multi-column function are named fields, so their literal kinds are not looked at. */
@@ -101,7 +102,7 @@ function factsOf(e: Expression, functions: FunctionResolver, opaque: boolean): A
   return {
     literal,
     value,
-    column: e.kind === 'column' || e.kind === 'null' ? nameOf(e) : e.kind === 'meta' ? e.key : null,
+    column: e.kind === 'column' || e.kind === 'null' ? nameOf(e) : metaKey(e),
     wildcard: e.kind === 'wildcard',
     aggregate: hasCallOfKind(e, 'aggregate', functions),
   }
