@@ -55,7 +55,7 @@ export function functionKinds(functions: FunctionLookup): FunctionKinds {
   return {
     isAggregate: (name) => hitCounters.has(name) || kind(name) === 'aggregate',
     isAnalytic: (name) => kind(name) === 'analytic',
-    isWindowFunction: (name) => name === 'row_number' && functions(name) !== undefined,
+    isWindowFunction: (name) => kind(name) === 'window',
     isSetReturning: (name) => kind(name) === 'setReturning',
     isTrigger: (name) => kind(name) === 'trigger',
     isHitState: (name) => name === 'last_hit_count' || name === 'last_hit_time',

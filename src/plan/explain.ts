@@ -2,7 +2,7 @@
 
 import type { CallExpression, JoinKind } from '../sql/ast.ts'
 import { explainSortKey, windowTypeNames } from '../sql/explain.ts'
-import { expressionText, writtenForm } from './expression-text.ts'
+import { expressionText, fieldText, writtenForm } from './expression-text.ts'
 import type { LogicalPlan, PlanNode, ProjectNode, SourceNode, WindowNode } from './logical.ts'
 import { inputsOf, walkPlan } from './nodes.ts'
 
@@ -134,7 +134,7 @@ function projectInfo(node: ProjectNode, renamed: ReadonlySet<string>): string {
   const fields = node.fields.map(({ expression: e, alias }) => {
     if (e.kind === 'wildcard' && e.stream === null) return '*'
     const plain = alias === null || (e.kind === 'column' && renamed.has(`${e.stream}.${e.name}`))
-    return plain ? expressionText(e) : `$$alias.${alias},aliasRef:${expressionText(e)}`
+    return plain ? fieldText(e) : `$$alias.${alias},aliasRef:${fieldText(e)}`
   })
   return `Fields:[ ${fields.join(', ')} ]${node.limit === null ? '' : `, Limit:${node.limit}`}`
 }

@@ -1,5 +1,5 @@
 /** The reference's text of an expression, for EXPLAIN and for messages that quote one. */
-import { DEFAULT_STREAM, type Expression } from '../sql/ast.ts'
+import type { Expression } from '../sql/ast.ts'
 import { explainExpression } from '../sql/explain.ts'
 import { rewriter } from './tree.ts'
 
@@ -11,22 +11,37 @@ export function expressionText(e: Expression): string {
   return explainExpression(writtenForm(e))
 }
 
-/** The expression with computed values replaced by what {@link expressionText} shows for them. */
+/** The text of a select field's expression: see {@link writtenForm}. */
+export function fieldText(e: Expression): string {
+  return explainExpression(renames(writtenForm(e)))
+}
+
+/**
+ * The expression as {@link expressionText} shows it: computed values under their internal names, and inside definitions of
+ * aliases a plain rename as the reference leaves it, `$$default.name`.
+ */
 export function writtenForm(e: Expression): Expression {
   return rewriter((x) => {
-    if (x.kind !== 'computed' || x.name.startsWith(ANALYTIC_PREFIX)) return x.kind === 'computed' ? x.origin : x
-    const column: Expression = { kind: 'column', stream: streamOf(x.name), name: x.name, at: x.at }
+    if (x.kind === 'alias') return { ...x, expression: renames(x.expression) }
+    if (x.kind !== 'computed') return x
+    if (x.name.startsWith(ANALYTIC_PREFIX)) return x.origin
+    const { at } = x
+    // The reference's reference to a window function is unqualified; a string prints as its bare text.
+    const column: Expression = x.name.startsWith(WINDOW_FUNCTION_PREFIX)
+      ? { kind: 'string', value: x.name, at }
+      : { kind: 'column', stream: null, name: x.name, at }
     if (x.origin.kind === 'call' && x.origin.name === 'dedup_trigger') return column
-    return { kind: 'call', name: 'bypass', args: [column], partition: [], when: null, order: [], id: 0, at: x.at }
+    return { kind: 'call', name: 'bypass', args: [column], partition: [], when: null, order: [], id: 0, at }
   })(e)
 }
+
+const renames = rewriter((x) => {
+  if (x.kind !== 'alias' || x.expression.kind !== 'column' || x.expression.stream === null) return x
+  return { kind: 'column', stream: null, name: x.name, at: x.at }
+})
 
 /** Internal column names (spec/sql.md 5.4, 5.5, 5.7; EXPLAIN shows them). */
 export const ANALYTIC_PREFIX = '$$a_'
 export const AGGREGATE_IN_WHERE_PREFIX = '$$agg_ref_'
 export const INCREMENTAL_PREFIX = 'inc_agg_col_'
 export const WINDOW_FUNCTION_PREFIX = 'wf_'
-
-function streamOf(name: string): string {
-  return name.startsWith(WINDOW_FUNCTION_PREFIX) ? '' : DEFAULT_STREAM
-}
