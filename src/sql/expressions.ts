@@ -321,8 +321,11 @@ function parseReplace(r: Reader): { name: string; expression: Expression }[] {
   const items: { name: string; expression: Expression }[] = []
   for (;;) {
     const expression = parseExpr(r)
-    const name = parseAlias(r) ?? nameOf(expression)
-    if (name === '' || name === '*') throw unexpected(r.peek(), 'expected AS and a column name in REPLACE.')
+    const alias = parseAlias(r)
+    const name = alias ?? nameOf(expression)
+    if (alias === null && (name === '' || name === '*')) {
+      throw unexpected(r.peek(), 'expected AS and a column name in REPLACE.')
+    }
     items.push({ name, expression })
     const token = r.next()
     if (is(token, ')')) return items

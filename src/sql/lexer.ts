@@ -40,11 +40,12 @@ export function createLexer(text: string): Lexer {
   let lineStart = 0
 
   function moveTo(target: number): void {
-    for (let i = text.indexOf('\n', offset); i >= 0 && i < target; i = text.indexOf('\n', i + 1)) {
-      line++
-      lineStart = i + 1
+    for (; offset < target; offset++) {
+      if (text[offset] === '\n') {
+        line++
+        lineStart = offset + 1
+      }
     }
-    offset = target
   }
 
   function afterSpace(from: number): number {

@@ -127,8 +127,7 @@ const table: ExpressionTable<string> = {
 const otherwise = (e: Expression | null) => (e ? ` ELSE ${printExpression(e)}` : '')
 
 function qualified(stream: string | null, name: string): string {
-  const own = name === '*' ? '*' : printName(name)
-  return stream === null ? own : `${printName(stream)}.${own}`
+  return stream === null ? printName(name) : `${printName(stream)}.${printName(name)}`
 }
 
 function printCall(e: CallExpression): string {
