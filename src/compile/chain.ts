@@ -1,7 +1,4 @@
-/**
- * Logical plan -> operators in their places. Node numbers follow the reference: one for every source, every node of a source
- * chain and every operator, from the sources to the sinks (spec/sql.md 6.6).
- */
+/** Logical plan -> operators in their places, from the sources to the sinks. */
 import type { Row } from '../core/row.ts'
 import { aggregateFilterOperator } from '../operators/aggregate-filter.ts'
 import { analyticOperator } from '../operators/analytic.ts'
@@ -13,9 +10,10 @@ import { orderOperator } from '../operators/order.ts'
 import { type ProjectField, projectOperator } from '../operators/project.ts'
 import { projectSetOperator } from '../operators/project-set.ts'
 import { rowNumberOperator } from '../operators/row-number.ts'
-import type { PlanNode, ProjectNode, SourceNode } from '../plan/logical.ts'
+import type { PlanNode, SourceNode, UnionNode } from '../plan/logical.ts'
+import { inputsOf } from '../plan/nodes.ts'
 import type { CallExpression, SelectField, SortKey } from '../sql/ast.ts'
-import { explainExpression } from '../sql/printer.ts'
+import { explainExpression } from '../sql/explain.ts'
 import { aggregateHitNames, usesHits } from './call.ts'
 import { compileExpression, compileOrMissing, type ExpressionContext } from './expression.ts'
 import { compileStatefulNode } from './stateful.ts'
@@ -48,8 +46,8 @@ export interface CompiledChain {
 
 export interface ChainOptions {
   readonly expressions: ExpressionContext
-  /** Kinds of the nodes between a source's connector and its rows: `decoder`, `preprocessor` ... */
-  readonly sourceChain: (source: SourceNode) => readonly string[]
+  /** Names of the runtime nodes of a plan node, in order (src/plan/topology.ts): an operator's, or a source chain's. */
+  readonly namesOf: (node: PlanNode) => readonly string[]
   readonly limits: OperatorLimits
 }
 
@@ -71,55 +69,34 @@ export const defaultLimits: OperatorLimits = {
 export function compileChain(root: PlanNode, options: ChainOptions): CompiledChain {
   const stages: CompiledStage[] = []
   const sources: CompiledSource[] = []
-  let count = 0
 
   /** Compiles what is below `node`, then node itself; returns what feeds the next stage. */
   const build = (node: PlanNode, table: boolean): (CompiledStage | CompiledSource)[] => {
+    const names = options.namesOf(node)
     if (node.kind === 'source') {
-      count++
-      const chain = options.sourceChain(node).map((kind) => `${++count}_${kind}`)
-      const source: CompiledSource = { node, stage: -1, chain, table }
+      const source: CompiledSource = { node, stage: -1, chain: names, table }
       sources.push(source)
       return [source]
     }
     const feeders = inputsOf(node).flatMap((input) => build(input, node.kind === 'joinAlign' && input !== node.input))
-    const number = ++count
-    for (const operator of compileNode(node, options)) {
-      const stage: CompiledStage = {
-        operator,
-        name: node.kind === 'lookup' ? node.emitter : `${number}_${operator.name}`,
-        next: -1,
-        inputs: feeders.length,
-      }
+    if (node.kind === 'union') return feeders
+    compileNode(node, options).forEach((operator, i) => {
+      const stage: CompiledStage = { operator, name: names[i] ?? operator.name, next: -1, inputs: feeders.length }
       const index = stages.push(stage) - 1
       for (const feeder of feeders.splice(0)) {
         if ('operator' in feeder) feeder.next = index
         else feeder.stage = index
       }
       feeders.push(stage)
-    }
+    })
     return feeders
   }
   build(root, false)
   return { stages, sources }
 }
 
-export function inputsOf(node: PlanNode): readonly PlanNode[] {
-  switch (node.kind) {
-    case 'source':
-      return []
-    case 'watermark':
-    case 'window':
-      return node.inputs
-    case 'joinAlign':
-      return [node.input, ...node.tables]
-    default:
-      return [node.input]
-  }
-}
-
 /** The operators of one plan node, in order; most have one, a window with a FILTER has two. */
-function compileNode(node: Exclude<PlanNode, SourceNode>, options: ChainOptions): Operator[] {
+function compileNode(node: Exclude<PlanNode, SourceNode | UnionNode>, options: ChainOptions): Operator[] {
   const c = options.expressions
   switch (node.kind) {
     case 'analytic':

@@ -20,6 +20,8 @@ export interface DecodeChain {
   /** `emit` takes what a timer releases (rate limit). */
   start(emit: TakeRows): void
   decode(chunk: Chunk, rows: TakeRows, failed: TakeFailure): void
+  /** From the next chunk on, payloads are decoded by `decode` (rules came or went, and with them wanted columns). */
+  setDecoder(decode: (payload: Uint8Array) => readonly ValueObject[]): void
   finish(): void
 }
 
@@ -47,7 +49,11 @@ export interface SourceChainOptions {
 }
 
 export function createSourceChain(options: SourceChainOptions): DecodeChain {
-  const { decoder, decompress, steps, rateLimit } = options
+  const { decompress, steps, rateLimit } = options
+  let { decoder } = options
+  const setDecoder: DecodeChain['setDecoder'] = (decode) => {
+    if (decoder) decoder = { metrics: decoder.metrics, decode }
+  }
   const metrics = [
     ...(rateLimit ? [rateLimit.metrics] : []),
     ...(decompress ? [decompress.metrics] : []),
@@ -74,11 +80,12 @@ export function createSourceChain(options: SourceChainOptions): DecodeChain {
       metrics,
       start: () => {},
       decode: decodeNow,
+      setDecoder,
       finish: () => {},
     }
   }
   const latest = latestOnly(options.clock, rateLimit, options.ledger, decodeNow)
-  return { raw: false, metrics, ...latest }
+  return { raw: false, metrics, setDecoder, ...latest }
 }
 
 /** Keeps the newest message of each interval; the ones before it are dropped, reason `rate_limited`. */

@@ -1,0 +1,646 @@
+/**
+ * The engine: define streams and rules, start, stop, inspect, feed. The one door for the server, tests and embedding programs.
+ */
+import { checkVersion, RuleCatalog, type StoredStream, StreamCatalog } from '../catalog/definitions.ts'
+import { checkIdentifier } from '../catalog/identifier.ts'
+import { type RuleDocument, readRuleDocument, rewriteRuleText } from '../catalog/rule-document.ts'
+import type { ConnectorDefinition, Logger, SinkDefinition } from '../connectors/contract.ts'
+import { connectors as builtinConnectors } from '../connectors/index.ts'
+import { createResourcePool } from '../connectors/resource-pool.ts'
+import { createTopicBus } from '../connectors/topic-bus.ts'
+import { type Clock, systemClock } from '../core/clock.ts'
+import { IxionError, messageOf } from '../core/errors.ts'
+import type { LedgerReading } from '../core/ledger.ts'
+import type { Value, ValueObject } from '../core/values.ts'
+import type { FunctionLookup } from '../functions/contract.ts'
+import { builtinFunctions } from '../functions/index.ts'
+import { explain, explainReadable } from '../plan/explain.ts'
+import type { LogicalPlan } from '../plan/logical.ts'
+import type { NodeMetrics } from '../runtime/metrics.ts'
+import type { StreamRunner } from '../runtime/stream-runner.ts'
+import type { Statement, StreamDefinition } from '../sql/ast.ts'
+import { describeText } from '../sql/definition.ts'
+import { parseSelect, parseStatement } from '../sql/index.ts'
+import type { Store } from '../stores/contract.ts'
+import { memoryStore } from '../stores/memory.ts'
+import type { EngineEnvironment } from './environment.ts'
+import { ManagedRule, type RuleLedger } from './managed-rule.ts'
+import { planRule, planSql } from './rule-run.ts'
+import { type EngineOptions, silentLog } from './settings.ts'
+import { SharedStreams } from './shared-streams.ts'
+import { sourceFormat, sourceType } from './source-properties.ts'
+
+export type StreamKind = 'stream' | 'table'
+
+export interface RuleSummary {
+  readonly id: string
+  readonly name: string
+  readonly status: string
+  readonly tags: readonly string[] | null
+  readonly trace: boolean
+  readonly version: string
+}
+
+export interface RuleStatus {
+  readonly status: string
+  readonly message: string
+  readonly lastStartTimestamp: number
+  readonly lastStopTimestamp: number
+  readonly nextStartTimestamp: number
+  /** Counters by `<kind>_<node>_0_<suffix>`, in the order of spec/rest-api.md 8.1. */
+  readonly counters: readonly (readonly [string, number | string])[]
+}
+
+/** A query of an embedding program: a temporary rule whose results go to a callback. */
+export interface QueryOptions {
+  readonly sql: string
+  /** Called with the rows of each result; returning a promise holds the query back. */
+  readonly onResult: (rows: readonly ValueObject[]) => void | Promise<void>
+  /** Default: `query_1`, `query_2` ... */
+  readonly id?: string
+  /** Rule options (spec/rest-api.md 4.2). */
+  readonly options?: ValueObject
+}
+
+export interface Query {
+  readonly id: string
+  /** Received, emitted, filtered, dropped by reason, in flight. */
+  ledger(): LedgerReading
+  stop(): Promise<void>
+}
+
+export class Engine {
+  readonly #environment: EngineEnvironment
+  readonly #store: Store
+  readonly #rules: RuleCatalog
+  readonly #managed = new Map<string, ManagedRule>()
+  readonly #shared: SharedStreams
+  readonly #writes = new Map<string, Promise<unknown>>()
+  #queries = 0
+  #closed = false
+
+  private constructor(environment: EngineEnvironment, store: Store, rules: RuleCatalog) {
+    this.#environment = environment
+    this.#store = store
+    this.#rules = rules
+    this.#shared = new SharedStreams(environment)
+  }
+
+  /** Opens the store and loads definitions. Stored rules are not planned before {@link startStoredRules}. */
+  static async open(options: EngineOptions = {}): Promise<Engine> {
+    const log = options.log ?? silentLog
+    const store = options.store ?? memoryStore()
+    const functions = functionLookup(options)
+    const streams = await StreamCatalog.open(
+      store,
+      (sql) => definitionOf(sql, functions),
+      (name, error) => log.error('a stored stream no longer parses', { stream: name, error: messageOf(error) }),
+    )
+    const environment: EngineEnvironment = {
+      options,
+      clock: options.clock ?? systemClock,
+      log,
+      timezone: options.timezone ?? 'UTC',
+      functions,
+      connectors: new Map((options.connectors ?? builtinConnectors).map((c) => [c.name, c])),
+      streams,
+      schemas: { schemaText: () => undefined },
+      resources: createResourcePool(),
+      topics: createTopicBus(),
+      keyedState: new Map(),
+    }
+    return new Engine(environment, store, await RuleCatalog.open(store))
+  }
+
+  get clock(): Clock {
+    return this.#environment.clock
+  }
+
+  get log(): Logger {
+    return this.#environment.log
+  }
+
+  get functions(): FunctionLookup {
+    return this.#environment.functions
+  }
+
+  get connectors(): ReadonlyMap<string, ConnectorDefinition> {
+    return this.#environment.connectors
+  }
+
+  /** Starts every stored rule that was running; one that fails stays, `stopped by error`. Definitions answer before. */
+  async startStoredRules(): Promise<void> {
+    for (const id of this.#rules.ids()) {
+      if (this.#closed) return
+      if (this.#managed.has(id)) continue
+      const text = this.#rules.get(id) as string
+      try {
+        const rule = this.#manage(this.#read(text, id))
+        if (rule.document.triggered) await rule.exclusively(() => rule.startOrReport(rule.document))
+      } catch (error) {
+        this.log.error('a stored rule does not start', { rule: id, error: messageOf(error) })
+      }
+    }
+  }
+
+  /** Stops everything in order: sources, rules, sinks, store. */
+  async close(): Promise<void> {
+    if (this.#closed) return
+    this.#closed = true
+    await Promise.all([...this.#managed.values()].map((rule) => rule.exclusively(() => rule.stop('canceled manually'))))
+    await this.#environment.resources.closeAll()
+    await Promise.allSettled(this.#writes.values())
+    await this.#store.close()
+  }
+
+  // --- streams and tables ---
+
+  /**
+   * Runs one DDL statement and returns its text answer (`Stream demo is created.`). Throws IxionError with the reference's
+   * message when it fails.
+   */
+  async execute(sql: string): Promise<string> {
+    const statement = this.#parse(sql)
+    switch (statement.kind) {
+      case 'createStream': {
+        const word = statement.streamType === 'table' ? 'Table' : 'Stream'
+        await this.createStream(statement, sql)
+        return `${word} ${statement.name} is created.`
+      }
+      case 'show': {
+        const kind = statement.what === 'tables' ? 'table' : 'stream'
+        const names = this.listStreams(kind).map((s) => s.definition.name)
+        return names.length ? names.join('\n') : `No ${kind} definitions are found.`
+      }
+      case 'describe':
+        return describeText(this.describe(statement.name, statement.what).definition)
+      case 'explain':
+        return 'TO BE SUPPORTED'
+      case 'drop':
+        await this.dropStream(statement.name, statement.what)
+        return `${capital(statement.what)} ${statement.name} is dropped.`
+      case 'select':
+        throw new IxionError('INVALID_DOCUMENT', `Invalid stream statement: ${sql}`)
+    }
+  }
+
+  #parse(sql: string): Statement {
+    return parseStatement(sql, { functions: this.#environment.functions })
+  }
+
+  async createStream(definition: StreamDefinition, sql: string): Promise<void> {
+    const word = definition.streamType
+    try {
+      checkIdentifier(definition.name)
+      this.#checkTable(definition)
+      await this.#serially(`stream ${definition.name}`, () => this.#environment.streams.create(definition, sql))
+    } catch (error) {
+      throw prefixed(`Create ${word} fails: `, error)
+    }
+  }
+
+  #checkTable(definition: StreamDefinition): void {
+    if (definition.options.kind !== 'lookup') return
+    const type = sourceType(definition)
+    if (!this.connectors.get(type)?.lookup) {
+      throw new IxionError('INVALID_PROPERTY', `lookup source type ${type} not found`, {
+        path: `${definition.name}.TYPE`,
+      })
+    }
+  }
+
+  /** Replaces or creates. `name` and `kind` are those of the request, which the statement must match. */
+  async replaceStream(name: string, kind: StreamKind, sql: string): Promise<string> {
+    const statement = this.#parse(sql)
+    if (statement.kind !== 'createStream') throw new IxionError('INVALID_DOCUMENT', `Invalid stream statement: ${sql}`)
+    if (statement.streamType !== kind) throw new IxionError('NOT_FOUND', `${kind} ${name} is not found`)
+    const fail = (text: string): never => {
+      throw new IxionError('INVALID_DOCUMENT', `Replace ${name} fails: ${text}`)
+    }
+    if (statement.name !== name) fail(`the sql statement must update the ${name} source.`)
+    if (statement.options.temp) fail('cannot replace with temp option.')
+    const stored = this.#environment.streams.get(name)
+    if (stored) {
+      if ((stored.definition.options.shared ?? false) !== (statement.options.shared ?? false)) {
+        fail('do not support to change stream SHARED option.')
+      }
+      checkVersion(`source ${name}`, stored.definition.options.version ?? '', statement.options.version ?? '')
+    }
+    checkIdentifier(name)
+    await this.#serially(`stream ${name}`, () => this.#environment.streams.replace(statement, sql))
+    return `${capital(kind)} ${name} is replaced.`
+  }
+
+  /** The definition, or NOT_FOUND with the text of DESCRIBE. */
+  describe(name: string, kind: StreamKind): StoredStream {
+    const stored = this.#environment.streams.get(name)
+    if (!stored) throw new IxionError('NOT_FOUND', `Describe ${kind} fails, ${name} is not found.`)
+    if (stored.definition.streamType !== kind) {
+      throw new IxionError('NOT_FOUND', `Describe ${kind} fails, ${kind} ${name} is not found.`)
+    }
+    return stored
+  }
+
+  stream(name: string): StoredStream | undefined {
+    return this.#environment.streams.get(name)
+  }
+
+  listStreams(kind: StreamKind): StoredStream[] {
+    return this.#environment.streams.list(kind)
+  }
+
+  /** Type and format as lists show them. */
+  streamDetails(kind: StreamKind): { name: string; type: string; format: string }[] {
+    return this.listStreams(kind).map(({ definition }) => ({
+      name: definition.name,
+      type: (definition.options.type ?? 'mqtt').toLowerCase(),
+      format: sourceFormat(definition),
+    }))
+  }
+
+  async dropStream(name: string, kind: StreamKind): Promise<void> {
+    if (!this.#environment.streams.get(name)) {
+      throw new IxionError('NOT_FOUND', `Drop ${kind} fails: ${kind} ${name} is not found.`)
+    }
+    await this.#serially(`stream ${name}`, () => this.#environment.streams.drop(name))
+  }
+
+  /** Ids of rules that read the stream and have a topology. */
+  rulesReading(stream: string): string[] {
+    return [...this.#managed.values()]
+      .filter((rule) => rule.run?.planned.plan.sources.some((s) => s.definition.name === stream))
+      .map((rule) => rule.id)
+  }
+
+  /**
+   * Feeds documents (JSON text of one row or an array of rows) into every running source of the stream, as if its connector
+   * had read them. Resolves when they are accepted, with how many rules' sources took them.
+   */
+  async feed(stream: string, payloads: readonly Uint8Array[]): Promise<number> {
+    const stored = this.#environment.streams.get(stream)
+    if (!stored) throw new IxionError('NOT_FOUND', `stream ${stream} is not found`)
+    const runners = await this.#runnersOf(stream)
+    const timestamp = this.clock.now()
+    await Promise.all(runners.map((r) => r.accept({ kind: 'bytes', payloads, meta: [null], timestamp })))
+    return runners.length
+  }
+
+  /** The same with rows that are already values; JavaScript numbers are float64, bigints int64. */
+  async feedRows(stream: string, rows: readonly ValueObject[]): Promise<number> {
+    if (!this.#environment.streams.get(stream)) throw new IxionError('NOT_FOUND', `stream ${stream} is not found`)
+    const runners = await this.#runnersOf(stream)
+    const timestamp = this.clock.now()
+    await Promise.all(runners.map((r) => r.accept({ kind: 'rows', rows, meta: [null], timestamp })))
+    return runners.length
+  }
+
+  async #runnersOf(stream: string): Promise<StreamRunner[]> {
+    const shared = await this.#shared.runner(stream)
+    const own = [...this.#managed.values()].flatMap((rule) => rule.run?.streams.filter((s) => s.name === stream) ?? [])
+    return shared ? [shared, ...own] : own
+  }
+
+  // --- rules ---
+
+  #read(text: string, id?: string): RuleDocument {
+    return readRuleDocument(text, this.#environment.options.ruleDefaults ?? {}, id)
+  }
+
+  #manage(document: RuleDocument): ManagedRule {
+    const rule = new ManagedRule(this.#environment, this.#shared, document, (r, error) => void this.#finished(r, error))
+    this.#managed.set(document.id, rule)
+    return rule
+  }
+
+  /** End of stream: a finished rule does not start again at boot. */
+  async #finished(rule: ManagedRule, error: Error | null): Promise<void> {
+    if (error) {
+      this.log.error('rule stopped by an error', { rule: rule.id, error: error.message })
+      return
+    }
+    try {
+      await this.#setTriggered(rule.id, false)
+    } catch (failure) {
+      this.log.error('the end of a rule could not be stored', { rule: rule.id, error: messageOf(failure) })
+    }
+  }
+
+  /** Creates from document text (or an object); plans, starts unless `triggered` is false, then stores. Returns the id. */
+  async createRule(document: string | ValueObject): Promise<string> {
+    const text = typeof document === 'string' ? document : JSON.stringify(document)
+    let parsed: RuleDocument
+    try {
+      parsed = this.#checked(this.#read(text))
+    } catch (error) {
+      throw prefixed('invalid rule json: ', error)
+    }
+    const { id } = parsed
+    if (this.#managed.has(id)) throw new IxionError('ALREADY_EXISTS', `rule ${id} already exists`)
+    const rule = this.#manage(parsed)
+    return rule.exclusively(async () => {
+      try {
+        if (parsed.triggered) await rule.start(parsed)
+        else planRule(this.#environment, parsed)
+        if (!parsed.temp) await this.#rules.set(id, text)
+      } catch (error) {
+        await rule.stop('')
+        this.#managed.delete(id)
+        throw error
+      }
+      return id
+    })
+  }
+
+  /** SQL that does not parse is reported before the rest, as the reference does. */
+  #checked(document: RuleDocument): RuleDocument {
+    if (document.graph) return document
+    let statement: Statement
+    try {
+      statement = this.#parse(document.sql)
+    } catch (error) {
+      throw prefixed(`Parse SQL ${document.sql} error: `, error, '.')
+    }
+    if (statement.kind !== 'select')
+      throw new IxionError('SQL_SYNTAX', `SQL ${document.sql} is not a select statement.`)
+    return document
+  }
+
+  /** Upsert: plans first; when that fails the old rule keeps running and nothing is stored. */
+  async updateRule(id: string, text: string): Promise<void> {
+    let document: RuleDocument
+    try {
+      document = this.#checked(this.#read(text, id))
+    } catch (error) {
+      throw prefixed('Invalid rule json: ', error)
+    }
+    const existing = this.#managed.get(id)
+    if (existing) checkVersion(`rule ${id}`, existing.document.version, document.version)
+    const rule = existing ?? this.#manage(document)
+    await rule.exclusively(async () => {
+      try {
+        if (document.triggered) await rule.start(document, 'stopped by update')
+        else {
+          planRule(this.#environment, document)
+          await rule.stop('stopped by update')
+          rule.document = document
+        }
+        if (!document.temp) await this.#rules.set(id, text)
+      } catch (error) {
+        if (!existing) this.#managed.delete(id)
+        throw error
+      }
+    })
+  }
+
+  async deleteRule(id: string): Promise<void> {
+    const rule = this.#managed.get(id)
+    if (!rule && this.#rules.get(id) === undefined) throw new IxionError('NOT_FOUND', `rule ${id} not found`)
+    await rule?.exclusively(() => rule.stop('canceled manually'))
+    await this.#rules.delete(id)
+    this.#managed.delete(id)
+  }
+
+  #rule(id: string, message: string): ManagedRule {
+    const rule = this.#managed.get(id)
+    if (!rule) throw new IxionError('NOT_FOUND', message)
+    return rule
+  }
+
+  /** Re-plans and (re)starts. */
+  async startRule(id: string): Promise<void> {
+    const rule = this.#rule(id, notRegistered(id))
+    await rule.exclusively(async () => {
+      await this.#setTriggered(id, true)
+      await rule.start(rule.document)
+    })
+  }
+
+  async stopRule(id: string): Promise<void> {
+    const rule = this.#rule(id, notRegistered(id))
+    await rule.exclusively(async () => {
+      await this.#setTriggered(id, false)
+      await rule.stop('canceled manually')
+    })
+  }
+
+  /** Stops, reloads the stored document, starts; a failure leaves the rule `stopped by error`. */
+  async restartRule(id: string): Promise<void> {
+    const rule = this.#rule(id, notRegistered(id))
+    await rule.exclusively(async () => {
+      await this.#setTriggered(id, true)
+      await rule.stop('canceled manually')
+      const text = this.#rules.get(id)
+      if (text === undefined) throw new IxionError('NOT_FOUND', `Rule ${id} is not found.`)
+      await rule.startOrReport(this.#read(text, id))
+    })
+  }
+
+  async #setTriggered(id: string, triggered: boolean): Promise<void> {
+    const text = this.#rules.get(id)
+    if (text !== undefined) await this.#rules.set(id, rewriteRuleText(text, { triggered }))
+  }
+
+  /** Changes members of the stored document without restarting the rule (tags). */
+  async rewriteRule(id: string, changes: Readonly<Record<string, Value>>): Promise<void> {
+    const text = this.ruleText(id)
+    await this.#rules.set(id, rewriteRuleText(text, changes))
+    const rule = this.#managed.get(id)
+    if (rule) rule.document = { ...this.#read(this.ruleText(id), id) }
+  }
+
+  /** The stored document, byte for byte. */
+  ruleText(id: string): string {
+    const text = this.#rules.get(id)
+    if (text === undefined) throw new IxionError('NOT_FOUND', `Rule ${id} is not found.`)
+    return text
+  }
+
+  /** Sorted by id, temporary rules included. */
+  listRules(): RuleSummary[] {
+    const ids = new Set([...this.#rules.ids(), ...this.#managed.keys()])
+    return [...ids].sort().map((id) => {
+      const rule = this.#managed.get(id)
+      const stored = this.#rules.get(id) !== undefined
+      return {
+        id,
+        name: (stored && rule?.document.name) || id,
+        status: rule ? rule.state : `error: Rule ${id} is not found in registry`,
+        tags: stored ? (rule?.document.tags ?? null) : null,
+        trace: false,
+        version: stored ? (rule?.document.version ?? '') : '',
+      }
+    })
+  }
+
+  hasRule(id: string): boolean {
+    return this.#managed.has(id) || this.#rules.get(id) !== undefined
+  }
+
+  ruleStatus(id: string): RuleStatus {
+    const rule = this.#rule(id, `Rule ${id} is not found`)
+    return {
+      status: rule.state,
+      message: rule.message,
+      lastStartTimestamp: rule.lastStart,
+      lastStopTimestamp: rule.lastStop,
+      nextStartTimestamp: 0,
+      counters: rule.entries(),
+    }
+  }
+
+  ruleLedger(id: string): RuleLedger {
+    return this.#rule(id, `Rule ${id} is not found`).ledger()
+  }
+
+  /** The topo JSON of the last started topology. */
+  ruleTopo(id: string): { sources: readonly string[]; edges: Readonly<Record<string, readonly string[]>> } {
+    const { planned } = this.#rule(id, `Rule ${id} is not found`)
+    if (!planned) {
+      throw new IxionError(
+        'INVALID_DOCUMENT',
+        `Fail to get rule ${id}'s topo, make sure the rule has been started before`,
+      )
+    }
+    return planned.topology.topo
+  }
+
+  explainRule(id: string, readable = false): string {
+    const text = this.#rules.get(id)
+    const document = this.#managed.get(id)?.document ?? (text === undefined ? undefined : this.#read(text, id))
+    if (!document) throw new IxionError('NOT_FOUND', `Rule ${id} is not found.`)
+    if (document.graph) throw new IxionError('NOT_SUPPORTED', 'only support explain sql now')
+    const plan = planSql(this.#environment, document)
+    return readable ? explainReadable(plan) : explain(plan)
+  }
+
+  /** Checks a document without keeping it: names of its sources, and warnings of the planner when it plans. */
+  validateRule(text: string): { sources: string[]; warnings: LogicalPlan['warnings'] } {
+    let document: RuleDocument
+    try {
+      document = this.#checked(this.#read(text))
+    } catch (error) {
+      throw prefixed('invalid rule json: ', error)
+    }
+    if (document.graph) return { sources: [], warnings: [] }
+    const statement = parseSelect(document.sql, { functions: this.#environment.functions })
+    const sources = [statement.from, ...statement.joins.map((j) => j.source)].map((s) => s.name)
+    for (const name of sources) {
+      const stored = this.#environment.streams.get(name)
+      if (!stored || stored.temporary) throw new IxionError('NOT_FOUND', `${name} is not found`)
+    }
+    let warnings: LogicalPlan['warnings'] = []
+    try {
+      warnings = planSql(this.#environment, document).warnings
+    } catch {
+      // Planning problems are found at creation, as in the reference.
+    }
+    return { sources, warnings }
+  }
+
+  /** Runs SQL for an embedding program: a temporary rule whose results go to `onResult`. */
+  async query(options: QueryOptions): Promise<Query> {
+    const id = options.id ?? `query_${++this.#queries}`
+    const sink = callbackSink(id, options.onResult)
+    const connectors = new Map(this.#environment.connectors).set(sink.name, { name: sink.name, sink })
+    const environment: EngineEnvironment = { ...this.#environment, connectors }
+    const document = this.#read(
+      JSON.stringify({
+        id,
+        sql: options.sql,
+        temp: true,
+        actions: [{ [sink.name]: {} }],
+        options: options.options ?? {},
+      }),
+    )
+    if (this.#managed.has(id)) throw new IxionError('ALREADY_EXISTS', `rule ${id} already exists`)
+    const rule = new ManagedRule(environment, this.#shared, document, (r, error) => void this.#finished(r, error))
+    this.#managed.set(id, rule)
+    try {
+      await rule.exclusively(() => rule.start(document))
+    } catch (error) {
+      this.#managed.delete(id)
+      throw error
+    }
+    return {
+      id,
+      ledger: () => rule.ledger().rule,
+      stop: async () => {
+        await rule.exclusively(() => rule.stop('canceled manually'))
+        this.#managed.delete(id)
+      },
+    }
+  }
+
+  /** Counters of all running rules, for Prometheus. */
+  *metrics(): Iterable<{ rule: string; node: NodeMetrics }> {
+    for (const rule of this.#managed.values()) for (const node of rule.run?.metrics ?? []) yield { rule: rule.id, node }
+  }
+
+  *ledgers(): Iterable<{ rule: string; streams: readonly string[]; state: string; ledger: RuleLedger }> {
+    for (const rule of this.#managed.values()) {
+      const streams = rule.planned?.plan.sources.map((s) => s.definition.name) ?? []
+      yield { rule: rule.id, streams, state: rule.state, ledger: rule.ledger() }
+    }
+  }
+
+  /** Writes of one definition happen one after another. */
+  #serially<T>(key: string, work: () => Promise<T>): Promise<T> {
+    const result = (this.#writes.get(key) ?? Promise.resolve()).then(work, work)
+    const settled = result
+      .catch(() => {})
+      .finally(() => {
+        if (this.#writes.get(key) === settled) this.#writes.delete(key)
+      })
+    this.#writes.set(key, settled)
+    return result
+  }
+}
+
+const notRegistered = (id: string): string => `Rule ${id} is not found in registry, please check if it is created`
+
+function capital(word: string): string {
+  return word.charAt(0).toUpperCase() + word.slice(1)
+}
+
+function functionLookup(options: EngineOptions): FunctionLookup {
+  const own = new Map(
+    (options.functions ?? []).flatMap((f) => [f.name, ...(f.aliases ?? [])].map((n) => [n.toLowerCase(), f] as const)),
+  )
+  return own.size ? (name) => own.get(name.toLowerCase()) ?? builtinFunctions(name) : builtinFunctions
+}
+
+function definitionOf(sql: string, functions: FunctionLookup): StreamDefinition {
+  const statement = parseStatement(sql, { functions })
+  if (statement.kind !== 'createStream') throw new IxionError('SQL_SYNTAX', `not a CREATE statement: ${sql}`)
+  return statement
+}
+
+/** The same error with its message in the frame of a caller. */
+export function prefixed(prefix: string, error: unknown, suffix = ''): IxionError {
+  const message = `${prefix}${messageOf(error)}${suffix}`
+  if (!(error instanceof IxionError)) return new IxionError('INTERNAL', message, { cause: error })
+  const { line, column, hint, path } = error
+  return new IxionError(error.code, message, {
+    ...(line !== undefined && { line }),
+    ...(column !== undefined && { column }),
+    ...(hint !== undefined && { hint }),
+    ...(path !== undefined && { path }),
+    cause: error,
+  })
+}
+
+function callbackSink(id: string, onResult: QueryOptions['onResult']): SinkDefinition {
+  return {
+    name: `callback_${id}`,
+    docs: 'Results of an embedded query.',
+    takes: 'rows',
+    options: {},
+    create: () => ({
+      async connect() {},
+      async send(item) {
+        await onResult((Array.isArray(item.value) ? item.value : [item.value]) as ValueObject[])
+      },
+      async close() {},
+    }),
+  }
+}

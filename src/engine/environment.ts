@@ -1,0 +1,48 @@
+/** What the parts of one engine share. */
+
+import type { StreamCatalog } from '../catalog/definitions.ts'
+import type { ConnectorContext, ConnectorDefinition, Logger } from '../connectors/contract.ts'
+import type { SharedResources } from '../connectors/resource-pool.ts'
+import type { TopicBus } from '../connectors/topic-bus.ts'
+import type { Clock } from '../core/clock.ts'
+import type { ValueObject } from '../core/values.ts'
+import type { SchemaSource } from '../formats/contract.ts'
+import type { FunctionLookup } from '../functions/contract.ts'
+import type { EngineOptions } from './settings.ts'
+
+export interface EngineEnvironment {
+  readonly options: EngineOptions
+  readonly clock: Clock
+  readonly log: Logger
+  readonly timezone: string
+  readonly functions: FunctionLookup
+  readonly connectors: ReadonlyMap<string, ConnectorDefinition>
+  readonly streams: StreamCatalog
+  readonly schemas: SchemaSource
+  readonly resources: SharedResources
+  readonly topics: TopicBus
+  /** Keyed state shared by all rules. */
+  readonly keyedState: Map<string, ValueObject[string]>
+}
+
+export function connectorContext(
+  environment: EngineEnvironment,
+  owner: string,
+  more: Partial<ConnectorContext> = {},
+): ConnectorContext {
+  const { options } = environment
+  return {
+    clock: environment.clock,
+    log: environment.log,
+    owner,
+    dataDir: options.dataDir ?? '.',
+    etcDir: options.etcDir ?? '.',
+    topics: environment.topics,
+    resources: environment.resources,
+    ...(options.dataServer && { dataServer: options.dataServer }),
+    ...(options.allowPrivateNetwork !== undefined && { allowPrivateNetwork: options.allowPrivateNetwork }),
+    ...(options.defaultTls && { defaultTls: options.defaultTls }),
+    ...(options.aesKey && { aesKey: options.aesKey }),
+    ...more,
+  }
+}

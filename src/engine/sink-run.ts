@@ -1,0 +1,218 @@
+/** From one action of a rule to its sink: connector, checked properties, transform, encoder, counters. */
+import type { RuleAction, RuleDocument } from '../catalog/rule-document.ts'
+import type { SinkDefinition } from '../connectors/contract.ts'
+import { IxionError, RowError } from '../core/errors.ts'
+import { copyFields, isObject, setField, type Value, type ValueObject } from '../core/values.ts'
+import { compressor } from '../formats/compression.ts'
+import type { EncodeOptions } from '../formats/contract.ts'
+import { encryptor } from '../formats/encryption.ts'
+import { formatNamed, loadFormat } from '../formats/index.ts'
+import { isTemplate } from '../formats/template/properties.ts'
+import { createTransform, type TransformItem } from '../formats/transform.ts'
+import type { SinkFacts } from '../plan/topology.ts'
+import { NodeMetrics } from '../runtime/metrics.ts'
+import { type ByteStep, createSinkChain, type MessageBatch, type TransformedMessage } from '../runtime/sink-chain.ts'
+import { SinkRunner } from '../runtime/sink-runner.ts'
+import { connectorContext, type EngineEnvironment } from './environment.ts'
+import { type CommonSinkOptions, readSinkOptions } from './sink-options.ts'
+
+export interface ResolvedSink {
+  readonly name: string
+  readonly connector: SinkDefinition
+  readonly common: CommonSinkOptions
+  readonly own: ValueObject
+  readonly facts: SinkFacts
+  /** Template texts of dynamic properties by dotted property name. */
+  readonly dynamic: ReadonlyMap<string, string>
+  /** Messages of single rows as JSON and nothing else: the columnar lane can write them itself. */
+  readonly plainJson: boolean
+}
+
+export function resolveSink(environment: EngineEnvironment, rule: string, action: RuleAction): ResolvedSink {
+  const where = `actions[${action.index}].${action.type}`
+  const connector = environment.connectors.get(action.type)?.sink
+  if (!connector) {
+    throw new IxionError('INVALID_PROPERTY', `sink ${action.type} is not defined`, {
+      path: where,
+      hint: `use one of ${[...environment.connectors.values()].flatMap((c) => (c.sink ? [c.name] : [])).join(', ')}`,
+    })
+  }
+  const properties = layered(environment, action)
+  const { common, own } = readSinkOptions(
+    properties,
+    connector.options,
+    environment.options.sinkDefaults ?? {},
+    `${where} of rule ${rule}`,
+  )
+  formatNamed(common.format)
+  const dynamic = dynamicProperties(own)
+  // Contradictions and template errors are found now, not at the first row.
+  createTransform({ ...common, templates: [...dynamic.values()] }, templateOptions(environment))
+  const batch = common.batchSize > 0 || common.lingerInterval > 0
+  return {
+    name: `${action.type}_${action.index}`,
+    connector,
+    common,
+    own,
+    dynamic,
+    facts: {
+      type: action.type,
+      bytes: connector.takes === 'bytes',
+      batch,
+      compress: common.compression !== '',
+      encrypt: common.encryption !== '',
+      cache: common.enableCache,
+    },
+    plainJson:
+      connector.takes === 'bytes' &&
+      (common.format || 'json') === 'json' &&
+      !batch &&
+      dynamic.size === 0 &&
+      common.compression === '' &&
+      common.encryption === '' &&
+      common.dataTemplate === '' &&
+      common.dataField === '' &&
+      common.fields.length === 0 &&
+      common.excludeFields.length === 0,
+  }
+}
+
+/** resourceId base < the action < connectionSelector (spec/connectors.md 2.3). */
+function layered(environment: EngineEnvironment, action: RuleAction): ValueObject {
+  const { configuration } = environment.options
+  const merged: ValueObject = {}
+  const resource = action.properties['resourceId']
+  if (typeof resource === 'string' && resource !== '')
+    copyFields(merged, configuration?.sinkProperties(action.type, resource) ?? {})
+  copyFields(merged, action.properties)
+  delete merged['resourceId']
+  const selector = merged['connectionSelector']
+  if (typeof selector === 'string' && selector !== '')
+    copyFields(merged, configuration?.connectionProperties(selector) ?? {})
+  return merged
+}
+
+function dynamicProperties(own: ValueObject): Map<string, string> {
+  const found = new Map<string, string>()
+  const look = (value: Value, path: string): void => {
+    if (typeof value === 'string') {
+      if (isTemplate(value)) found.set(path, value)
+    } else if (isObject(value)) {
+      for (const key of Object.keys(value)) look(value[key] as Value, path === '' ? key : `${path}.${key}`)
+    }
+  }
+  look(own, '')
+  return found
+}
+
+function templateOptions(environment: EngineEnvironment) {
+  const { clock, timezone } = environment
+  return { now: () => clock.now(), random: () => clock.random(), zone: timezone }
+}
+
+export async function createSinkRun(
+  environment: EngineEnvironment,
+  document: RuleDocument,
+  sink: ResolvedSink,
+  onRoom: () => void,
+): Promise<{ runner: SinkRunner; chainMetrics: readonly NodeMetrics[] }> {
+  const { connector, common, own, dynamic, name, facts } = sink
+  const { clock, log } = environment
+  let position = 0
+  const node = (kind: string): NodeMetrics => new NodeMetrics('op', `${name}_${position++}_${kind}`, clock)
+
+  const batchMetrics = facts.batch ? node('batch') : null
+  const transformMetrics = node('transform')
+  const format = await loadFormat(common.format)
+  const encodeOptions: EncodeOptions = {
+    delimiter: common.delimiter,
+    hasHeader: common.hasHeader,
+    ...(common.fields.length > 0 && { fields: common.fields }),
+    ...(common.schemaId && { schemaId: common.schemaId }),
+  }
+  const batch: MessageBatch | null = batchMetrics && {
+    metrics: batchMetrics,
+    writerMetrics: facts.bytes ? node('batchWriter') : null,
+    size: common.batchSize,
+    linger: common.lingerInterval,
+    writer: facts.bytes ? batchWriter(format.batchWriter(encodeOptions, environment.schemas)) : null,
+  }
+  const encoder = facts.bytes && !batch ? format.encoder(encodeOptions, environment.schemas) : null
+  const encode = encoder && { metrics: node('encode'), run: (value: Value) => encoder.encode(value) }
+  const byteSteps: ByteStep[] = []
+  if (facts.bytes && facts.compress) {
+    byteSteps.push({
+      metrics: node('compress'),
+      run: await compressor(common.compression, common.compressionProps ?? {}),
+    })
+  }
+  if (facts.bytes && facts.encrypt) {
+    byteSteps.push({
+      metrics: node('encrypt'),
+      run: await encryptor(common.encryption, common.encProps ?? {}, environment.options),
+    })
+  }
+  const transform = createTransform({ ...common, templates: [...dynamic.values()] }, templateOptions(environment))
+  const chain = createSinkChain({
+    clock,
+    takes: connector.takes,
+    batch,
+    encode,
+    byteSteps,
+    transform: {
+      metrics: transformMetrics,
+      run: (result) =>
+        transform(result.rows).map((item) =>
+          message(item, dynamic, connector.takes, common.sendSingle, result.rows.length),
+        ),
+    },
+  })
+  const runner = new SinkRunner({
+    sink: connector.create(own, connectorContext(environment, document.id)),
+    acceptsLines: connector.acceptsLines?.(own) ?? false,
+    chain,
+    metrics: new NodeMetrics('sink', name, clock),
+    clock,
+    log,
+    maxItems: common.enableCache ? Math.max(common.bufferLength, common.memoryCacheThreshold) : common.bufferLength,
+    maxBytes: document.options.bufferBytes,
+    retryInterval: common.resendInterval > 0 ? common.resendInterval : common.enableCache ? 100 : 0,
+    onRoom,
+  })
+  return { runner, chainMetrics: chain.metrics }
+}
+
+/** Rendered text goes into a batch as it is. */
+function batchWriter(writer: { write(value: Value): void; flush(): Uint8Array }): NonNullable<MessageBatch['writer']> {
+  return {
+    write: (m) => writer.write(m.text !== null ? (JSON.parse(m.text) as Value) : m.value),
+    flush: () => writer.flush(),
+  }
+}
+
+const noDynamic: Readonly<Record<string, string>> = Object.freeze({})
+
+function message(
+  item: TransformItem,
+  dynamic: ReadonlyMap<string, string>,
+  takes: 'bytes' | 'rows',
+  single: boolean,
+  resultRows: number,
+): TransformedMessage {
+  const rows = single ? 1 : resultRows
+  const failed = (error: Error): TransformedMessage => ({ value: null, text: null, dynamic: noDynamic, rows, error })
+  if (item.kind === 'error') return failed(item.error)
+  if (item.kind === 'nothing') return failed(new RowError('nothing to send: dataField is not in the result', 'ENCODE'))
+  let rendered = noDynamic
+  if (item.properties) {
+    const values: Record<string, string> = {}
+    for (const [name, text] of dynamic) setField(values, name, item.properties[text] ?? '')
+    rendered = values
+  }
+  if (item.kind === 'text') {
+    return takes === 'rows'
+      ? { value: JSON.parse(item.text) as Value, text: null, dynamic: rendered, rows }
+      : { value: null, text: item.text, dynamic: rendered, rows }
+  }
+  return { value: item.kind === 'row' ? item.row : (item.rows as ValueObject[]), text: null, dynamic: rendered, rows }
+}
