@@ -72,6 +72,8 @@ export interface ConnectorContext {
   readonly defaultTls?: ValueObject
   /** `basic.aesKey` decoded, for the file sink's `encryption: "aes"`. */
   readonly aesKey?: Uint8Array
+  /** One complete zstd frame of the bytes, for the file sink's `compression: "zstd"` where the platform has none. */
+  readonly zstdFrame?: (bytes: Uint8Array) => Promise<Uint8Array>
 }
 
 export interface DataServerSettings {
@@ -133,7 +135,7 @@ export interface Sink {
   send(item: SinkItem, signal: AbortSignal): Promise<void>
   /**
    * Several items at once, in order, when the connector is faster that way (file lines, pipelined publishes).
-   * Absent: the runtime calls send one by one. An error may carry `accepted` (slices.ts): the peer has that many leading
+   * Absent: the runtime calls send one by one. An error may carry `taken` (slices.ts): the peer has that many leading
    * items, the error concerns the next one, the rest is untried or unknown.
    */
   sendMany?(items: readonly SinkItem[], signal: AbortSignal): Promise<void>

@@ -2,10 +2,10 @@
 
 /** An error of `sendMany` that knows how many leading items the peer has: the runtime goes on behind them. */
 export interface PartialSendError extends Error {
-  accepted?: number
+  taken?: number
 }
 
-/** Sends slices of at most `size` items in order; an error carries `accepted`, the items of the slices before it. */
+/** Sends slices of at most `size` items in order; an error carries `taken`, the items of the slices before it. */
 export async function sendInSlices<T>(
   items: readonly T[],
   size: number,
@@ -17,7 +17,7 @@ export async function sendInSlices<T>(
     } catch (error) {
       if (error instanceof Error) {
         const partial = error as PartialSendError
-        partial.accepted = start + (partial.accepted ?? 0)
+        partial.taken = start + (partial.taken ?? 0)
       }
       throw error
     }

@@ -35,7 +35,13 @@ export function createTopicBus(): TopicBus {
     publish(message) {
       let waiting: Promise<void>[] | undefined
       const hand = (subscriber: Subscriber): void => {
-        const room = subscriber(message)
+        let room: void | Promise<void>
+        try {
+          room = subscriber(message)
+        } catch (error) {
+          // The other subscribers get their copy all the same.
+          room = Promise.reject(error)
+        }
         if (room) {
           waiting ??= []
           waiting.push(room)
