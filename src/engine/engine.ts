@@ -14,12 +14,13 @@ import type { LedgerReading } from '../core/ledger.ts'
 import type { Value, ValueObject } from '../core/values.ts'
 import type { FunctionLookup } from '../functions/contract.ts'
 import { builtinFunctions } from '../functions/index.ts'
-import { explain, explainReadable } from '../plan/explain.ts'
+import { explain } from '../plan/explain.ts'
+import { explainReadable } from '../plan/explain-readable.ts'
 import type { LogicalPlan } from '../plan/logical.ts'
 import type { NodeMetrics } from '../runtime/metrics.ts'
 import type { StreamRunner } from '../runtime/stream-runner.ts'
 import type { Statement, StreamDefinition } from '../sql/ast.ts'
-import { describeText } from '../sql/definition.ts'
+import { describeDefinition } from '../sql/definition.ts'
 import { parseSelect, parseStatement } from '../sql/index.ts'
 import type { Store } from '../stores/contract.ts'
 import { memoryStore } from '../stores/memory.ts'
@@ -173,7 +174,7 @@ export class Engine {
         return names.length ? names.join('\n') : `No ${kind} definitions are found.`
       }
       case 'describe':
-        return describeText(this.describe(statement.name, statement.what).definition)
+        return describeDefinition(this.describe(statement.name, statement.what).definition)
       case 'explain':
         return 'TO BE SUPPORTED'
       case 'drop':

@@ -149,7 +149,7 @@ export class RuleRun {
         const attachment = {
           consumer,
           emitter: node.emitter,
-          timestampOf: node.eventTime ? createTimestampReader(definition) : null,
+          timestampOf: node.eventTime ? createTimestampReader(definition, { zone: environment.timezone }) : null,
         }
         let stream: StreamRunner
         if (definition.options.shared) {

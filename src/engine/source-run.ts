@@ -127,7 +127,10 @@ export async function createSourceRun(
     )
     steps.push({ metrics: node(), run })
   }
-  const validate = createValidator(definition, options.columns)
+  const validate = createValidator(definition, options.columns, {
+    zone: environment.timezone,
+    ignoreCase: environment.options.ignoreCase ?? false,
+  })
   if (validate) steps.push({ metrics: node(), run: (row) => [validate(row)] })
   let runner: StreamRunner
   const source = connector.create(
