@@ -62,7 +62,7 @@ export interface FunctionExample {
 }
 
 interface DefinitionBase {
-  /** Lower case. */
+  /** Lower case; what stands for a plugin of the reference keeps the plugin's capitals, which name its column. */
   readonly name: string
   readonly aliases?: readonly string[]
   /** Family as in functions.json `category`. */

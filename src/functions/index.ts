@@ -20,10 +20,11 @@ import { specialFunctions } from './special.ts'
 import { stringFunctions } from './string.ts'
 import { transformFunctions } from './transform.ts'
 
+/** By lower-case name. */
 const byName = new Map<string, FunctionDefinition>()
 
 /** The built-in of a name, in any case. An alias gives the same definition under the alias. */
-export const builtinFunctions: FunctionLookup = (name) => byName.get(name) ?? byName.get(name.toLowerCase())
+export const builtinFunctions: FunctionLookup = (name) => byName.get(name.toLowerCase())
 
 const families: readonly (readonly FunctionDefinition[])[] = [
   mathFunctions,
@@ -51,9 +52,10 @@ const all: readonly FunctionDefinition[] = families.flat()
 
 for (const def of all) {
   for (const name of [def.name, ...(def.aliases ?? [])]) {
-    if (byName.has(name)) throw new Error(`function ${name} is defined twice`)
+    const key = name.toLowerCase()
+    if (byName.has(key)) throw new Error(`function ${name} is defined twice`)
     // Messages name the function as it was called.
-    byName.set(name, name === def.name ? def : { ...def, name })
+    byName.set(key, name === def.name ? def : { ...def, name })
   }
 }
 

@@ -134,7 +134,16 @@ const dedupTrigger = special('trigger', {
   docs:
     'For rows that ask for an interval of time: the parts of [start, end) that no earlier row was given, as an array of ' +
     '{start_key, end_key}; null when all of it was. Rows wait until now reaches their end; expire is in milliseconds.',
-  examples: [],
+  examples: [
+    {
+      expression: 'dedup_trigger(s, e, n, 1000)',
+      rows: [
+        { s: 1n, e: 3n, n: 5n },
+        { s: 2n, e: 6n, n: 7n },
+      ],
+      result: [[{ start_key: '1', end_key: '3' }], [{ start_key: '3', end_key: '6' }]],
+    },
+  ],
   validate: checkDedupTrigger,
 })
 
