@@ -37,12 +37,17 @@ function equals(a: V, b: V): boolean {
   if (kind === 'int' || kind === 'uint') return integerOf(a) === integerOf(b)
   if (kind !== null) return a === b
   if (a == null || b == null) return a == null && b == null
-  if (kindName(a) !== kindName(b)) refuse(`non-comparable types: ${typeName(a)}, ${typeName(b)}`)
+  if (kindName(a) !== kindName(b)) {
+    refuse(`non-comparable types ${shown('%s', a)}: ${typeName(a)}, ${typeName(b)}: ${shown('%v', b)}`)
+  }
   if (a instanceof Instant && b instanceof Instant)
     return a.epochMs === b.epochMs && a.nanos === b.nanos && a.zone === b.zone
   if (a instanceof Opaque) return a === b
-  return refuse(`non-comparable type: ${typeName(b)}`)
+  return refuse(`non-comparable type ${shown('%s', b)}: ${typeName(b)}`)
 }
+
+/** A value in a message; `%s` as the reference has it, strange as it looks for numbers. */
+const shown = (verb: '%s' | '%v', value: V): string => printf(verb, [value], 100_000)
 
 const badComparison = 'invalid type for comparison'
 

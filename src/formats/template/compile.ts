@@ -137,6 +137,12 @@ function charge(this: State, steps: number): void {
   if (this.steps > this.maxSteps) throw new RowError(`more than ${this.maxSteps} steps`, 'LIMIT')
 }
 
+/** What was evaluated last when `e` was: messages name it. */
+function lastOperand(e: Expression): Expression {
+  const last = e.type === 'pipeline' ? e.commands.at(-1)?.args.at(-1) : undefined
+  return last === undefined ? e : lastOperand(last)
+}
+
 interface Built {
   readonly execute: Execute
   readonly slots: number
@@ -169,8 +175,8 @@ function build(source: string, parsed: ParsedTemplate, find: (name: string) => T
 
   // ---- expressions ----
 
-  /** Reads one member of what `base` gives. */
-  function fieldOf(base: Evaluate, key: string, e: Expression): Evaluate {
+  /** Reads one member of what `base` gives. `inside`: that is a member itself, so messages cannot tell its type. */
+  function fieldOf(base: Evaluate, key: string, e: Expression, inside: boolean): Evaluate {
     const fail = thrower(e)
     const plain = isPlainKey(key)
     return (state, dot) => {
@@ -183,11 +189,18 @@ function build(source: string, parsed: ParsedTemplate, find: (name: string) => T
       }
       if (receiver === undefined) return undefined
       if (receiver === null) return fail(`nil pointer evaluating interface {}.${key}`)
-      return method(state, receiver, key, [], fail)
+      return method(state, receiver, key, [], fail, inside)
     }
   }
 
-  function method(state: State, receiver: V, key: string, args: V[], fail: (message: string) => never): V {
+  function method(
+    state: State,
+    receiver: V,
+    key: string,
+    args: V[],
+    fail: (message: string) => never,
+    inside: boolean,
+  ): V {
     const found =
       receiver instanceof Instant
         ? timeMethods.get(key)
@@ -195,8 +208,9 @@ function build(source: string, parsed: ParsedTemplate, find: (name: string) => T
           ? receiver.members.get(key)
           : undefined
     if (found === undefined) {
-      const type = Array.isArray(receiver) && receiver === state.variables[0] && typeName(receiver) === '[]interface {}'
-      return fail(`can't evaluate field ${key} in type ${type ? '[]map[string]interface {}' : typeName(receiver)}`)
+      const rows = Array.isArray(receiver) && receiver === state.variables[0]
+      const type = inside ? 'interface {}' : rows ? '[]map[string]interface {}' : typeName(receiver)
+      return fail(`can't evaluate field ${key} in type ${type}`)
     }
     try {
       return receiver instanceof Instant ? timeMethods.get(key)?.(receiver, args) : (found as () => V)()
@@ -207,7 +221,7 @@ function build(source: string, parsed: ParsedTemplate, find: (name: string) => T
 
   function chain(base: Evaluate, path: readonly string[], e: Expression): Evaluate {
     let evaluate = base
-    for (const key of path) evaluate = fieldOf(evaluate, key, e)
+    for (const [i, key] of path.entries()) evaluate = fieldOf(evaluate, key, e, i > 0)
     return evaluate
   }
 
@@ -293,7 +307,7 @@ function build(source: string, parsed: ParsedTemplate, find: (name: string) => T
       if (isDict(target)) return fail(`${key} is not a method but has arguments`)
       const values = args.map((a) => a(state, dot))
       if (final !== null) values.push(last)
-      return method(state, target, key, values, fail)
+      return method(state, target, key, values, fail, path.length > 1)
     }
   }
 
@@ -301,7 +315,7 @@ function build(source: string, parsed: ParsedTemplate, find: (name: string) => T
   function checker(type: ParameterType, e: Expression): (value: V) => V {
     if (type === 'value') return (value) => value
     if (type === 'any') return (value) => (value === undefined ? null : value)
-    const fail = thrower(e)
+    const fail = thrower(lastOperand(e))
     const expected = typeTexts[type]
     const fits = typeTests[type]
     return (value) => {
@@ -538,7 +552,7 @@ function build(source: string, parsed: ParsedTemplate, find: (name: string) => T
     const evaluate = pipeline(pipe)
     const run = body(inner)
     const no = otherwise && body(otherwise)
-    const fail = thrower(pipe)
+    const fail = thrower(lastOperand(pipe))
     const [first, second] = pipe.variables
     const elementSlot = (second ?? first)?.slot ?? -1
     const indexSlot = second === undefined ? -1 : (first as { slot: number }).slot

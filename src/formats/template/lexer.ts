@@ -206,5 +206,6 @@ function numberEnd(source: string, from: number): number {
     accept('+-')
     run('0123456789_')
   }
+  accept('i')
   return i
 }

@@ -104,7 +104,7 @@ export function parseTemplate(
     let extra = ''
     if (actionAt >= 0) {
       const started = position(source, actionAt).line
-      if (started !== position(source, token.at === tokens.at(-1)?.at ? source.length : token.at).line) {
+      if (started !== position(source, token.at).line) {
         extra = ` in action started at ${TEMPLATE_NAME}:${started}`
         if (token.text.endsWith(' action')) extra = extra.slice(' in action'.length)
       }

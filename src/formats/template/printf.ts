@@ -121,7 +121,11 @@ export function printf(format: string, args: readonly V[], limit: number): strin
     if (verb === '%') out += '%'
     else if (badIndex) out += `%!${verb}(BADINDEX)`
     else if (arg >= args.length) out += `%!${verb}(MISSING)`
-    else out += formatValue(verb, args[arg++], flags, 0)
+    else {
+      // With `%v` a plus asks for field names, which no value here has.
+      if (verb === 'v') flags.plus = false
+      out += formatValue(verb, args[arg++], flags, 0)
+    }
     if (out.length > limit) tooLong(limit)
   }
   if (!reordered && arg < args.length) {
@@ -150,16 +154,15 @@ function padNumber(sign: string, body: string, flags: Flags, zeros = flags.zero 
 }
 
 function badVerb(verb: string, value: V, flags: Flags): string {
-  if (value == null) return `%!${verb}(<nil>)`
-  return `%!${verb}(${typeName(value)}=${formatValue('v', value, { ...flags, sharp: false, plus: false, width: 0, precision: -1 }, 0)})`
+  return `%!${verb}(${typeName(value)}=${formatValue('v', value, { ...flags, sharp: false }, 0)})`
 }
 
 function formatValue(verb: string, value: V, flags: Flags, depth: number): string {
   if (depth > MAX_VALUE_DEPTH) tooDeep()
   if (verb === 'T') return formatString('s', typeName(value), flags)
   if (value == null) {
-    if (verb !== 'v') return `%!${verb}(<nil>)`
-    return pad(depth > 0 && flags.sharp ? 'interface {}(nil)' : '<nil>', flags)
+    if (depth > 0) return verb === 'v' && flags.sharp ? 'interface {}(nil)' : '<nil>'
+    return verb === 'v' ? pad('<nil>', flags) : `%!${verb}(<nil>)`
   }
   switch (typeof value) {
     case 'boolean':
@@ -288,7 +291,7 @@ function formatInteger(verb: string, int: bigint, value: V, flags: Flags): strin
 }
 
 function formatFloat(verb: string, value: number, flags: Flags): string {
-  if (!'vbeEfFgGxX'.includes(verb) || verb === 'b' || verb === 'x' || verb === 'X') return badVerb(verb, value, flags)
+  if (!'vbeEfFgGxX'.includes(verb)) return badVerb(verb, value, flags)
   const negative = value < 0 || Object.is(value, -0)
   const sign = negative ? '-' : flags.plus ? '+' : flags.space ? ' ' : ''
   const size = Math.abs(value)
@@ -323,6 +326,14 @@ function floatBody(verb: string, size: number, precision: number): string {
       return exponential(size, precision < 0 ? 6 : precision).toUpperCase()
     case 'G':
       return general(size, precision).toUpperCase()
+    case 'x':
+      return hexadecimal(size)
+    case 'X':
+      return hexadecimal(size).toUpperCase()
+    case 'b': {
+      const { numerator, shift } = mantissaOf(size)
+      return `${numerator}p${shift > 0 ? '-' : '+'}${Math.abs(shift)}`
+    }
     default:
       return general(size, precision)
   }
@@ -348,16 +359,31 @@ function general(size: number, precision: number): string {
   return fraction === '' ? whole : `${whole}.${fraction}`
 }
 
-/** size as an exact fraction numerator / 2^shift. */
-function exact(size: number): { numerator: bigint; shift: number } {
+/** size = numerator / 2^shift with the 53 bits a double has; `shift` may be negative. */
+function mantissaOf(size: number): { numerator: bigint; shift: number } {
   const view = new DataView(new ArrayBuffer(8))
   view.setFloat64(0, size)
   const bits = view.getBigUint64(0)
   const exponent = Number(bits >> 52n)
   const fraction = bits & 0xfffffffffffffn
-  const mantissa = exponent === 0 ? fraction : fraction | (1n << 52n)
-  const power = (exponent === 0 ? 1 : exponent) - 1075
-  return power >= 0 ? { numerator: mantissa << BigInt(power), shift: 0 } : { numerator: mantissa, shift: -power }
+  return { numerator: exponent === 0 ? fraction : fraction | (1n << 52n), shift: 1075 - Math.max(exponent, 1) }
+}
+
+/** The same with a shift of at least 0. */
+function exact(size: number): { numerator: bigint; shift: number } {
+  const { numerator, shift } = mantissaOf(size)
+  return shift >= 0 ? { numerator, shift } : { numerator: numerator << BigInt(-shift), shift: 0 }
+}
+
+/** `0x1.4p+01`, all digits. */
+function hexadecimal(size: number): string {
+  if (size === 0) return '0x0p+00'
+  const { numerator, shift } = mantissaOf(size)
+  const top = numerator.toString(2).length - 1
+  const fraction = (numerator << BigInt(52 - top)) & 0xfffffffffffffn
+  const digits = fraction.toString(16).padStart(13, '0').replace(/0+$/, '')
+  const exponent = top - shift
+  return `0x1${digits && `.${digits}`}p${exponent < 0 ? '-' : '+'}${String(Math.abs(exponent)).padStart(2, '0')}`
 }
 
 /** size x 10^power rounded half to even, as Go rounds. */

@@ -1,7 +1,18 @@
 /** Map functions of sprig. `set`, `unset` and the merges change their first argument, as in Go. */
 import { define, type FunctionTable, type Run, refuse } from '../function.ts'
 import { sortedKeys } from '../print.ts'
-import { type Dict, deepCopy, isDict, isEmpty, MAX_VALUE_DEPTH, member, setMember, tooDeep, type V } from '../values.ts'
+import {
+  type Dict,
+  deepCopy,
+  isDict,
+  isEmpty,
+  MAX_VALUE_DEPTH,
+  member,
+  setMember,
+  tooDeep,
+  typeName,
+  type V,
+} from '../values.ts'
 import { textList, toText } from './convert.ts'
 
 /** A nil map reads as empty. */
@@ -42,13 +53,17 @@ function merge(overwrites: boolean): (args: readonly (Dict | undefined)[], run: 
   }
 }
 
+function wrongInterface(value: V, wanted: string): never {
+  return refuse(`interface conversion: interface {} is ${value == null ? 'nil' : typeName(value)}, not ${wanted}`)
+}
+
 function dig(args: readonly V[]): V {
   if (args.length < 3) refuse('dig needs at least three arguments')
   const fallback = args.at(-2)
   let found: V = args.at(-1)
   for (const key of args.slice(0, -2)) {
-    if (!isDict(found)) return refuse('interface conversion: dig meets a value that is not a map')
-    if (typeof key !== 'string') return refuse('interface conversion: a key of dig is not a string')
+    if (!isDict(found)) return wrongInterface(found, 'map[string]interface {}')
+    if (typeof key !== 'string') return wrongInterface(key, 'string')
     if (!has(found, key)) return fallback
     found = member(found, key)
   }

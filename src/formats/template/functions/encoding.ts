@@ -129,7 +129,7 @@ function decodeBase32(text: string): string {
       bytes.push((held >> bits) & 255)
     }
   }
-  if (clean.length % 8 !== 0 || !fits) return `illegal base32 data at input byte ${end}`
+  if (clean.length % 8 !== 0 || !fits) return `illegal base32 data at input byte ${end - (end % 8)}`
   return decodeUtf8(new Uint8Array(bytes))
 }
 

@@ -1,8 +1,20 @@
 /** Regular expressions with Go's syntax (RE2): time is linear in the text, so no pattern can hang a rule. */
 import { type Matcher, RE2JS } from 're2js'
 import { messageOf } from '../../../core/errors.ts'
-import { define, type FunctionTable, type Run, refuse, type TemplateFunction } from '../function.ts'
+import { goQuote } from '../../../core/go-text.ts'
+import { define, type FunctionTable, type Run, refuse } from '../function.ts'
+import type { V } from '../values.ts'
 import { textList } from './convert.ts'
+
+/** A malformed pattern as Go's MustCompile reports it. */
+function mustCompile(pattern: string, run: Run): RE2JS {
+  try {
+    return compiled(pattern, run)
+  } catch (error) {
+    const quoted = /[`\x00-\x1f\x7f]/.test(pattern) ? goQuote(pattern) : `\`${pattern}\``
+    return refuse(`regexp: Compile(${quoted}): ${messageOf(error)}`)
+  }
+}
 
 /** Patterns may come from data, so few are kept. */
 const MAX_CACHED = 100
@@ -34,9 +46,9 @@ function eachMatch(regex: RE2JS, text: string, limit: number, visit: (m: Matcher
   }
 }
 
-function findAll(pattern: string, text: string, limit: number, run: Run): string[] {
+function findAll(regex: RE2JS, text: string, limit: number): string[] {
   const matches: string[] = []
-  eachMatch(compiled(pattern, run), text, limit, (m) => matches.push(m.group() ?? ''))
+  eachMatch(regex, text, limit, (m) => matches.push(m.group() ?? ''))
   return matches
 }
 
@@ -54,10 +66,10 @@ function expand(template: string, m: Matcher): string {
   })
 }
 
-function replace(pattern: string, text: string, by: string, expands: boolean, run: Run): string {
+function replace(regex: RE2JS, text: string, by: string, expands: boolean, run: Run): string {
   let out = ''
   let at = 0
-  eachMatch(compiled(pattern, run), text, -1, (m) => {
+  eachMatch(regex, text, -1, (m) => {
     out += text.slice(at, m.start()) + (expands ? expand(by, m) : by)
     at = m.end()
     if (out.length > run.maxLength) refuse(`result is longer than ${run.maxLength} bytes`)
@@ -65,10 +77,9 @@ function replace(pattern: string, text: string, by: string, expands: boolean, ru
   return out + text.slice(at)
 }
 
-function split(pattern: string, text: string, limit: number, run: Run): string[] {
+function split(regex: RE2JS, text: string, limit: number): string[] {
   if (limit === 0) return []
-  const regex = compiled(pattern, run)
-  if (pattern !== '' && text === '') return ['']
+  if (regex.pattern() !== '' && text === '') return ['']
   const parts: string[] = []
   let from = 0
   let end = 0
@@ -82,40 +93,32 @@ function split(pattern: string, text: string, limit: number, run: Run): string[]
   return parts
 }
 
-function both(name: string, f: TemplateFunction): FunctionTable {
-  return { [name]: f, [`must${name[0]?.toUpperCase()}${name.slice(1)}`]: f }
+/** The plain form and the `must` form of a function on a pattern, a text and more. */
+function both(name: string, signature: string, use: (regex: RE2JS, args: string[], run: Run) => V): FunctionTable {
+  const make = (compile: typeof compiled) =>
+    define(signature, ([pattern, ...args], run) => use(compile(pattern, run), args, run))
+  return { [name]: make(mustCompile), [`must${name[0]?.toUpperCase()}${name.slice(1)}`]: make(compiled) }
 }
 
 export const regexFunctions: FunctionTable = {
-  ...both(
-    'regexFind',
-    define('string string', ([p, text], run) => findAll(p, text, 1, run)[0] ?? ''),
-  ),
-  ...both(
-    'regexFindAll',
-    define('string string int', ([p, text, n], run) => textList(findAll(p, text, n, run))),
-  ),
-  regexMatch: define('string string', ([p, text], run) => {
+  ...both('regexFind', 'string string', (regex, [text = '']) => findAll(regex, text, 1)[0] ?? ''),
+  ...both('regexFindAll', 'string string int', (regex, [text = '', n]) => textList(findAll(regex, text, Number(n)))),
+  regexMatch: define('string string', ([pattern, text], run) => {
     let regex: RE2JS
     try {
-      regex = compiled(p, run)
+      regex = compiled(pattern, run)
     } catch {
       return false
     }
     return regex.matcher(text).find()
   }),
-  mustRegexMatch: define('string string', ([p, text], run) => compiled(p, run).matcher(text).find()),
+  mustRegexMatch: define('string string', ([pattern, text], run) => compiled(pattern, run).matcher(text).find()),
   regexQuoteMeta: define('string', ([text]) => text.replace(/[\\.+*?()|[\]{}^$]/g, '\\$&')),
-  ...both(
-    'regexReplaceAll',
-    define('string string string', ([p, text, by], run) => replace(p, text, by, true, run)),
+  ...both('regexReplaceAll', 'string string string', (regex, [text = '', by = ''], run) =>
+    replace(regex, text, by, true, run),
   ),
-  ...both(
-    'regexReplaceAllLiteral',
-    define('string string string', ([p, text, by], run) => replace(p, text, by, false, run)),
+  ...both('regexReplaceAllLiteral', 'string string string', (regex, [text = '', by = ''], run) =>
+    replace(regex, text, by, false, run),
   ),
-  ...both(
-    'regexSplit',
-    define('string string int', ([p, text, n], run) => textList(split(p, text, n, run))),
-  ),
+  ...both('regexSplit', 'string string int', (regex, [text = '', n]) => textList(split(regex, text, Number(n)))),
 }

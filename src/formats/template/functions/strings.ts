@@ -94,7 +94,7 @@ function trunc(length: number, text: string): string {
 
 function substr(start: number, end: number, text: string): string {
   return onBytes(text, (bytes) => {
-    const from = start < 0 ? 0 : start
+    const from = Math.max(start, 0)
     const to = start >= 0 && (end < 0 || end > bytes.length) ? bytes.length : end
     if (to < 0 || to > bytes.length)
       refuse(`runtime error: slice bounds out of range [:${to}] with length ${bytes.length}`)
