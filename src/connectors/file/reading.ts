@@ -181,7 +181,7 @@ export async function* lineBlocks(
   if (overlong > 0) rules.tooLong(overlong)
   if (carry && skipStart === 0) {
     const last = carry.at(-1) === CR ? carry.subarray(0, -1) : carry
-    if (last.length > 0) yield* release({ bytes: last, end: position })
+    yield* release({ bytes: last.length > 0 ? last : Buffer.from('\n'), end: position })
   }
   // What is still held holds the lines to leave out, at its end.
   let drop = rules.skipEnd

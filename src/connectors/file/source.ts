@@ -59,8 +59,10 @@ export function createFileSource(datasource: string, properties: ValueObject, co
     resume = null
     current = { file: file.path, position: from }
     const after = afterAcceptance(() => doAfterRead(file))
-    const hand = async (chunk: Chunk): Promise<void> => {
+    const hand = async (chunk: Chunk, end?: number): Promise<void> => {
       const settled = after.track()
+      // Before the delivery: whoever takes the chunk may ask for the offset behind it at once.
+      if (current && end !== undefined) current.position = end
       const room = reading.deliver(settled ? { ...chunk, settled } : chunk)
       if (room) await untilAborted(room, reading.signal)
     }
@@ -124,7 +126,7 @@ export function createFileSource(datasource: string, properties: ValueObject, co
     file: FileInfo,
     from: number,
     { signal }: Reading,
-    hand: (chunk: Chunk) => Promise<void>,
+    hand: (chunk: Chunk, end?: number) => Promise<void>,
   ): Promise<void> => {
     const meta = metaOf(file)
     for await (const block of blocksOf(file, from, signal)) {
@@ -134,11 +136,14 @@ export function createFileSource(datasource: string, properties: ValueObject, co
           await pause(clock, settings.sendInterval, signal)
           if (signal.aborted) return
         }
+        if (current) current.position = block.end
       } else {
-        await hand({ kind: 'bytes', payloads: [block.bytes], meta, timestamp: clock.now(), framing: 'lines' })
+        await hand(
+          { kind: 'bytes', payloads: [block.bytes], meta, timestamp: clock.now(), framing: 'lines' },
+          block.end,
+        )
       }
       if (signal.aborted) return
-      if (current) current.position = block.end
     }
   }
 
