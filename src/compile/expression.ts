@@ -243,9 +243,13 @@ function wholeIndex(value: Value): number {
   throw new RowError(`index ${goText(value)} is not int: ${goTypeName(value)}(${goText(value)})`)
 }
 
-function arrayOperand(value: Value): Value[] {
+/** The reference's message shows its own pair of bounds; an open end is its smallest integer. */
+function arrayOperand(value: Value, start: number, end: number | null): Value[] {
   if (Array.isArray(value)) return value
-  throw new RowError(`[] is an invalid operation for ${goTypeName(value)}`)
+  const kind = kindOf(value)
+  if (kind === 'object' || kind === 'bytes') throw new RowError(`[] is an invalid operation for ${goTypeName(value)}`)
+  const bounds = `&{${start} ${end ?? '-9223372036854775808'}}`
+  throw new RowError(`invalid operation ${goTypeName(value)}(${goText(value)}) [] *xsql.BracketEvalResult(${bounds})`)
 }
 
 function compileIndex(object: Evaluate, index: Evaluate): Evaluate {
@@ -253,7 +257,7 @@ function compileIndex(object: Evaluate, index: Evaluate): Evaluate {
     const value = object(row, scope)
     if (value === null) return null
     const i = wholeIndex(index(row, scope))
-    const array = arrayOperand(value)
+    const array = arrayOperand(value, i, i)
     return elementAt(array, i)
   }
 }
@@ -274,7 +278,7 @@ function compileSlice(e: SliceExpression, c: ExpressionContext): Evaluate {
     if (value === null) return null
     const givenStart = startOf ? wholeIndex(startOf(row, scope)) : 0
     const givenEnd = endOf ? wholeIndex(endOf(row, scope)) : null
-    const array = arrayOperand(value)
+    const array = arrayOperand(value, givenStart, givenEnd)
     const size = array.length
     if (givenEnd !== null && givenStart === givenEnd && startOf) return elementAt(array, givenStart)
     const start = givenStart < 0 ? givenStart + size : givenStart
@@ -295,7 +299,7 @@ function compileIn(e: InExpression, c: ExpressionContext): Evaluate {
   const found = !e.negated
   return (row, scope) => {
     const value = left(row, scope)
-    if (value === null) return e.negated
+    if (value === null) return false
     let candidates: readonly Value[]
     if (list) candidates = list.map((item) => item(row, scope))
     else {
@@ -385,7 +389,7 @@ function compileCase(e: CaseExpression, c: ExpressionContext): Evaluate {
         const when = branch.when(row, scope)
         hit = value ? equals(subject, when) : when
       } catch (error) {
-        throw value ? new RowError(`evaluate case expression error: ${messageOf(error)}`) : error
+        throw new RowError(`evaluate case expression error: ${messageOf(error)}`)
       }
       if (hit === true) return branch.then(row, scope)
       if (!value && hit !== false && hit !== null) {

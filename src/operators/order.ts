@@ -13,11 +13,14 @@ export interface SortKeyEvaluator {
 /** ORDER BY over rows or groups: stable, nulls last both ways, numbers compare across kinds (spec/sql.md 5.12). */
 export function orderOperator(keys: readonly SortKeyEvaluator[]): Operator {
   const sorted = <T>(units: readonly T[], first: (unit: T) => Row, scopeOf: (unit: T) => EvaluationScope): T[] => {
-    const keyed = units.map((unit) => {
+    const keyed = units.map((unit, index) => {
       const scope = scopeOf(unit)
-      return { unit, values: keys.map((k) => k.evaluate(first(unit), scope)) }
+      return { unit, index, values: keys.map((k) => k.evaluate(first(unit), scope)) }
     })
-    keyed.sort((a, b) => compareKeys(a.values, b.values, keys))
+    // Always asked in order of arrival, so that a message about two incomparable values names them in that order.
+    keyed.sort((a, b) =>
+      a.index < b.index ? compareKeys(a.values, b.values, keys) : -compareKeys(b.values, a.values, keys),
+    )
     return keyed.map((k) => k.unit)
   }
   return {
