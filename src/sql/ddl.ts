@@ -131,7 +131,9 @@ function parseStruct(r: Reader): FieldType {
   const open = r.next()
   if (!is(open, '(')) throw unexpected(open, 'expected lparen after stream name.')
   const fields = parseFields(r)
-  if (fields.length === 0) throw unexpected(r.peek(), 'expect stream field name.', 'a STRUCT has at least one member')
+  const after = r.peek()
+  // as eKuiper: what may follow the fields of a stream is what the message names
+  if (fields.length === 0 || (!is(after, ',') && !is(after, ')'))) throw unexpectedWord(after, 'expected is with.')
   return { kind: 'struct', fields }
 }
 

@@ -60,19 +60,22 @@ function checkHeight(e: Expression): void {
 
 /** An expression whose operators bind at least as tightly as `level`. */
 function parseLevel(r: Reader, level: number): Expression {
-  return r.nested(() => {
-    let left = parseUnary(r)
-    for (;;) {
-      const found = isNullAhead(r) ? 3 : (levels.get(operatorText(r.peek())) ?? 0)
-      if (found < level) return left
-      if (found > 3 && (left.kind === 'isNull' || (left.kind === 'in' && left.list))) {
-        throw unexpected(r.peek(), 'expected AND, OR or the end of the expression.', 'put the condition in parentheses')
-      }
-      // as eKuiper: `BETWEEN 1 AND 2+3` is `(BETWEEN 1 AND 2)+3`
-      if (found > 3 && left.kind === 'between') left = { kind: 'parenthesis', expression: left, at: left.at }
-      left = parseOperator(r, left)
+  return r.nested(() => parseOperators(r, parseUnary(r), level))
+}
+
+/** The operators after `first` that bind at least as tightly as `level`. */
+function parseOperators(r: Reader, first: Expression, level: number): Expression {
+  let left = first
+  for (;;) {
+    const found = isNullAhead(r) ? 3 : (levels.get(operatorText(r.peek())) ?? 0)
+    if (found < level) return left
+    if (found > 3 && (left.kind === 'isNull' || (left.kind === 'in' && left.list))) {
+      throw unexpected(r.peek(), 'expected AND, OR or the end of the expression.', 'put the condition in parentheses')
     }
-  })
+    // as eKuiper: `BETWEEN 1 AND 2+3` is `(BETWEEN 1 AND 2)+3`
+    if (found > 3 && left.kind === 'between') left = { kind: 'parenthesis', expression: left, at: left.at }
+    left = parseOperator(r, left)
+  }
 }
 
 function operatorText(token: Token): string {
@@ -131,11 +134,13 @@ function parseKey(r: Reader): string {
 function parseIn(r: Reader, left: Expression, negated: boolean): Expression {
   const at = left.at
   if (!accept(r, '(')) {
+    let first: Expression
     try {
-      return { kind: 'in', negated, left, list: null, array: parseLevel(r, 4), at }
+      first = parseUnary(r)
     } catch (error) {
       throw wrapped(error, r, (message) => `expect expression after IN, but got error ${message}`)
     }
+    return { kind: 'in', negated, left, list: null, array: parseOperators(r, first, 4), at }
   }
   const list: Expression[] = []
   do {
@@ -322,14 +327,14 @@ function parseReplace(r: Reader): { name: string; expression: Expression }[] {
   for (;;) {
     const expression = parseExpr(r)
     const alias = parseAlias(r)
+    const token = r.next()
+    if (!is(token, ')') && !is(token, ',')) throw syntaxError(`Found ${goQuote(token.text)} in REPLACE`, token)
     const name = alias ?? nameOf(expression)
     if (alias === null && (name === '' || name === '*')) {
-      throw unexpected(r.peek(), 'expected AS and a column name in REPLACE.')
+      throw unexpected(token, 'expected AS and a column name in REPLACE.')
     }
     items.push({ name, expression })
-    const token = r.next()
     if (is(token, ')')) return items
-    if (!is(token, ',')) throw syntaxError(`Found ${goQuote(token.text)} in REPLACE`, token)
   }
 }
 
