@@ -6,31 +6,35 @@ import { messageOf, RowError } from '../core/errors.ts'
 import { goText, textOf } from '../core/go-text.ts'
 import { encodeUtf8 } from '../core/utf8.ts'
 import type { Value } from '../core/values.ts'
-import type { CallContext, CompressionCodecs, ScalarFunction } from './contract.ts'
+import {
+  type CallContext,
+  type CompressionCodecs,
+  type CompressionMethod,
+  compressionMethods,
+  type ScalarFunction,
+} from './contract.ts'
 import { defineScalar, type ScalarOptions, text } from './helpers.ts'
 
-/** Most bytes decompress() gives. */
-const MAX_BYTES = 64 * 1024 * 1024
-
-const methods: ReadonlySet<string> = new Set(['zlib', 'gzip', 'flate', 'zstd'])
+const isMethod = (method: string): method is CompressionMethod =>
+  (compressionMethods as readonly string[]).includes(method)
 
 type Verb = 'compress' | 'decompress'
 
 /** The method each call began with: it stays the same for the life of the call. */
 const methodOfCall = new WeakMap<CallContext, string>()
 
-function steady(verb: Verb, method: string, call: CallContext): string {
+function steady(verb: Verb, method: string, call: CallContext): CompressionMethod {
   const previous = methodOfCall.get(call)
   if (previous !== undefined && previous !== method) {
     throw new RowError(`${verb} type must be consistent, previous ${previous}, now ${method}`)
   }
-  if (!methods.has(method)) throw new RowError(`unsupported ${verb}or: ${method}`)
+  if (!isMethod(method)) throw new RowError(`unsupported ${verb}or: ${method}`)
   methodOfCall.set(call, method)
   return method
 }
 
 const apply =
-  (verb: Verb, run: (codecs: CompressionCodecs, method: string, bytes: Uint8Array) => Uint8Array) =>
+  (verb: Verb, run: (codecs: CompressionCodecs, method: CompressionMethod, bytes: Uint8Array) => Uint8Array) =>
   (args: readonly Value[], call: CallContext): Value => {
     const [data = null, method] = args
     if (data === null) return null
@@ -47,10 +51,25 @@ const apply =
     }
   }
 
+/** Tells by the first bytes what is not a gzip or zlib stream at all, in the reference's words. */
+function checkHeader(method: CompressionMethod, bytes: Uint8Array): void {
+  const [first = 0, second = 0, third = 0] = bytes
+  if (method === 'gzip' && bytes.length >= 10 && (first !== 0x1f || second !== 0x8b || third !== 8)) {
+    throw new RowError('gzip: invalid header')
+  }
+  if (
+    method === 'zlib' &&
+    bytes.length >= 2 &&
+    ((first & 15) !== 8 || first >> 4 > 7 || (first * 256 + second) % 31 !== 0)
+  ) {
+    throw new RowError('zlib: invalid header')
+  }
+}
+
 const define = (options: Omit<ScalarOptions, 'family' | 'args' | 'nulls' | 'returns'>): ScalarFunction =>
   defineScalar({
     family: 'transform',
-    args: [text('data', { docs: 'text or bytes' }), text('method', { docs: [...methods].join(', ') })],
+    args: [text('data', { docs: 'text or bytes' }), text('method', { docs: compressionMethods.join(', ') })],
     nulls: 'custom',
     returns: 'bytes',
     ...options,
@@ -72,7 +91,7 @@ export const compressionFunctions: readonly ScalarFunction[] = [
   }),
   define({
     name: 'decompress',
-    docs: `What compress() was given, as bytes. More than ${MAX_BYTES} bytes are an error.`,
+    docs: 'What compress() was given, as bytes. What would become larger than the engine allows is an error.',
     examples: [
       {
         expression: 'cast(decompress(a, "flate"), "string")',
@@ -80,6 +99,9 @@ export const compressionFunctions: readonly ScalarFunction[] = [
         result: 'hello',
       },
     ],
-    run: apply('decompress', (codecs, method, bytes) => codecs.decompress(method, bytes, MAX_BYTES)),
+    run: apply('decompress', (codecs, method, bytes) => {
+      checkHeader(method, bytes)
+      return codecs.decompress(method, bytes)
+    }),
   }),
 ]

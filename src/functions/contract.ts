@@ -40,15 +40,19 @@ export interface CallContext {
   readonly keyedState: { get(key: string): Value | undefined; set?(key: string, value: Value): void }
   /** props(): configuration of the rule's engine. */
   readonly props: ValueObject
-  /** For compress() and decompress(); without it they fail. */
+  /** For compress() and decompress(), loaded beforehand (compile/codecs.ts); without it they fail. */
   readonly codecs?: CompressionCodecs
 }
 
-/** `algorithm` is gzip, zlib, flate or zstd. Both throw an Error that says what is wrong with the bytes. */
+export const compressionMethods = ['zlib', 'gzip', 'flate', 'zstd'] as const
+
+export type CompressionMethod = (typeof compressionMethods)[number]
+
+/** Both throw an Error that says what is wrong with the bytes. */
 export interface CompressionCodecs {
-  compress(algorithm: string, bytes: Uint8Array): Uint8Array
-  /** Fails when the result would have more than `maxBytes`. */
-  decompress(algorithm: string, bytes: Uint8Array, maxBytes: number): Uint8Array
+  compress(method: CompressionMethod, bytes: Uint8Array): Uint8Array
+  /** Fails also when the result would be larger than the engine allows. */
+  decompress(method: CompressionMethod, bytes: Uint8Array): Uint8Array
 }
 
 /** One executed example: `expression` over columns `row` gives `result` (or fails with `error`). */

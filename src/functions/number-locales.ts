@@ -96,11 +96,19 @@ const locales: Readonly<Record<number, string>> = {
   20: 'kas_IN ks_IN',
 }
 
-const byName = new Map<string, NumberStyle>()
-for (const table of [languages, locales]) {
-  for (const [index, names] of Object.entries(table)) {
-    for (const name of names.split(' ')) byName.set(name, styles[Number(index)] as NumberStyle)
+let byName: Map<string, NumberStyle> | undefined
+
+/** The style of a locale or language that is listed; the table is built on first use. */
+function listed(name: string): NumberStyle | undefined {
+  if (byName === undefined) {
+    byName = new Map()
+    for (const table of [languages, locales]) {
+      for (const [index, list] of Object.entries(table)) {
+        for (const each of list.split(' ')) byName.set(each, styles[Number(index)] as NumberStyle)
+      }
+    }
   }
+  return byName.get(name)
 }
 
 /** Regions that are no countries. */
@@ -122,5 +130,5 @@ export function numberStyle(locale: string): NumberStyle | undefined {
   const language = (found[1] as string).toLowerCase()
   const region = (found[2] as string).toUpperCase()
   if (!isKnown(language, region)) return undefined
-  return byName.get(`${language}_${region}`) ?? byName.get(language) ?? styles[0]
+  return listed(`${language}_${region}`) ?? listed(language) ?? styles[0]
 }

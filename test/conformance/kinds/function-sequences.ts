@@ -27,15 +27,11 @@ interface Step {
 
 /** `args[i]` is the list of values of argument i over the rows of the group. */
 export function runAggregate(def: AggregateFunction, c: Case, call: CallContext, judge: Judge): Outcome {
-  const columns = (c['args'] as unknown[]).map(fromTagged)
-  if (!columns.every((column): column is Value[] => Array.isArray(column))) {
-    return fail('an aggregate takes a list per argument')
-  }
-  // A constant argument may be listed once: it is the same on every row.
-  const rows = columns[0]?.length ?? 0
-  const full = columns.map((column) =>
-    column.length === 1 && rows > 1 ? new Array<Value>(rows).fill(column[0] as Value) : column,
-  )
+  const [first, ...more] = (c['args'] as unknown[]).map(fromTagged)
+  if (!Array.isArray(first)) return fail('an aggregate takes a list of values')
+  const rows = first.length
+  // A constant argument may be given once: it is the same on every row.
+  const full = [first, ...more.map((list) => (Array.isArray(list) && list.length === rows ? list : fill(list, rows)))]
   const whole = judge(c, () => def.run(full, call))
   const { accumulator } = def
   if (!whole.ok || !accumulator) return whole
@@ -51,6 +47,11 @@ export function runAggregate(def: AggregateFunction, c: Case, call: CallContext,
     }
     return accumulator.result(state)
   })
+}
+
+function fill(list: Value | undefined, rows: number): Value[] {
+  const value = (Array.isArray(list) ? list[0] : list) ?? null
+  return new Array<Value>(rows).fill(value)
 }
 
 export function runSetReturning(def: SetReturningFunction, c: Case, call: CallContext, judge: Judge): Outcome {

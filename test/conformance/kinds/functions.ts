@@ -2,6 +2,8 @@
  * functions.jsonl: each case through the registered definitions. Scalar calls go through applyScalar, parse-time refusals
  * through the definition's own check. Fields: spec/functions.md.
  */
+
+import { loadCodecs } from '../../../src/compile/codecs.ts'
 import { compileExpression, newHitCounter, rowScope } from '../../../src/compile/expression.ts'
 import { manualClock } from '../../../src/core/clock.ts'
 import { messageOf, RowError } from '../../../src/core/errors.ts'
@@ -19,6 +21,8 @@ import { evaluateMeta, runRows, runWindowRefusal } from './function-rows.ts'
 import { runAggregate, runSetReturning, runSteps } from './function-sequences.ts'
 
 export const RELATIVE_TOLERANCE = 1e-12
+
+const codecs = await loadCodecs()
 
 /** Names with the environment's prefix become property names, as the daemon does at start. */
 function propsOf(environment: Record<string, string> = {}): ValueObject {
@@ -41,6 +45,7 @@ export function callContext(c: Case): CallContext {
     window: null,
     keyedState: { get: (key) => (Object.hasOwn(stored, key) ? fromTagged(stored[key]) : undefined) },
     props: propsOf(c['ctx']?.env),
+    codecs,
   }
 }
 
