@@ -20,8 +20,9 @@ function compile(pattern: string): RE2JS {
     try {
       compiled = RE2JS.compile(pattern)
     } catch (error) {
-      const message = messageOf(error)
-      throw new RowError(message.startsWith('error parsing regexp') ? message : `error parsing regexp: ${message}`)
+      const message = messageOf(error).replace(/^(?!error parsing regexp)/, 'error parsing regexp: ')
+      // Go quotes the offending part always, also when nothing is left of it.
+      throw new RowError(/`$/.test(message) ? message : `${message}: \`\``)
     }
     if (cache.size >= MAX_CACHED) cache.clear()
     cache.set(pattern, compiled)
@@ -30,7 +31,7 @@ function compile(pattern: string): RE2JS {
 }
 
 /** Go's expansion of `$1`, `${1}`, `$name`, `${name}` and `$$`; the name is the longest run of letters, digits, `_`. */
-const reference = /\$(?:\$|\{(\w+)\}|(\w+))/g
+const reference = /\$(?:\$|\{([\p{L}\p{Nd}_]+)\}|([\p{L}\p{Nd}_]+))/gu
 
 function replaceAll(s: string, pattern: string, replacement: string): string {
   const expression = compile(pattern)
