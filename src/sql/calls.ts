@@ -1,14 +1,14 @@
 /** Function calls: resolution, parse-time checks and OVER (spec/sql.md 1.12). */
 import { goQuote } from '../core/go-text.ts'
 import type { CallExpression, Expression, SortKey } from './ast.ts'
-import { isBoolean, parseExpr } from './expressions.ts'
 import type { ArgumentFacts, FunctionResolver, FunctionSignature } from './functions.ts'
 import type { Token } from './lexer.ts'
 import { nameOf } from './names.ts'
+import { isBoolean } from './precedence.ts'
 import { accept, className, is, type Reader, syntaxError, unexpected } from './reader.ts'
 import { parseSortKeys } from './sort-keys.ts'
 import { someExpression } from './walk.ts'
-import { isWindowName } from './window.ts'
+import { isWindowName } from './window-names.ts'
 
 /** At a name followed by `(`. */
 export function parseCall(r: Reader): CallExpression {
@@ -67,7 +67,7 @@ export function parseArguments(r: Reader, name: string): Expression[] {
   r.next()
   const args: Expression[] = []
   while (!accept(r, ')')) {
-    args.push(r.nested(() => parseExpr(r)))
+    args.push(r.nested(r.expression))
     if (accept(r, ',')) continue
     const close = r.next()
     if (is(close, ')')) break
@@ -175,11 +175,11 @@ export function parsePartition(r: Reader): Expression[] {
   const by: Token = r.next()
   if (!is(by, 'BY')) throw unexpected(by, 'expected by after partition.')
   const list: Expression[] = []
-  do list.push(parseExpr(r))
+  do list.push(r.expression())
   while (accept(r, ','))
   return list
 }
 
 export function parseWhen(r: Reader): Expression | null {
-  return accept(r, 'WHEN') ? parseExpr(r) : null
+  return accept(r, 'WHEN') ? r.expression() : null
 }

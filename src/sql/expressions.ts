@@ -6,40 +6,19 @@ import type { BinaryOperator, CaseExpression, Expression, Position, TimeUnit } f
 import { parseCall } from './calls.ts'
 import type { Token } from './lexer.ts'
 import { nameOf } from './names.ts'
+import { binaryLevel, binaryLevels, isBoolean } from './precedence.ts'
 import { accept, className, is, isWord, limitError, type Reader, syntaxError, unexpected } from './reader.ts'
 import { childrenOf } from './walk.ts'
 
 /** Operators in a row and nesting together: the height of an expression's tree at most. */
 export const MAX_HEIGHT = 1000
 
-const binaryLevels: Record<BinaryOperator, number> = {
-  OR: 1,
-  AND: 2,
-  '=': 3,
-  '!=': 3,
-  '<': 3,
-  '<=': 3,
-  '>': 3,
-  '>=': 3,
-  '+': 4,
-  '-': 4,
-  '|': 4,
-  '^': 4,
-  '*': 5,
-  '/': 5,
-  '%': 5,
-  '&': 5,
-}
 /** Everything that may follow an operand, with its precedence level: 1 is loosest (spec/sql.md 1.8). */
 const levels = new Map<string, number>([
   ...Object.entries(binaryLevels),
   ...['IN', 'NOT', 'BETWEEN', 'LIKE'].map((word): [string, number] => [word, 3]),
   ...['[', '->', '.'].map((symbol): [string, number] => [symbol, 5]),
 ])
-
-export function binaryLevel(operator: BinaryOperator): number {
-  return binaryLevels[operator]
-}
 
 export function parseExpr(r: Reader): Expression {
   const e = parseLevel(r, 1)
@@ -120,7 +99,7 @@ function parseOperator(r: Reader, left: Expression): Expression {
         return { kind: 'isNull', negated, operand: left, at }
       }
       const operator = token.text as BinaryOperator
-      return { kind: 'binary', operator, left, right: parseLevel(r, binaryLevels[operator] + 1), at }
+      return { kind: 'binary', operator, left, right: parseLevel(r, binaryLevel(operator) + 1), at }
     }
   }
 }
@@ -368,22 +347,6 @@ function parseCase(r: Reader): CaseExpression {
       if (branches.length === 0) throw syntaxError('invalid CASE expression, WHEN expected before END', token)
       return { kind: 'case', value, branches, otherwise, at }
     } else throw syntaxError('invalid CASE expression, END expected', token)
-  }
-}
-
-/** True for what yields a boolean by its form: comparisons, logic, IN, BETWEEN, LIKE, IS NULL, TRUE, FALSE. */
-export function isBoolean(e: Expression): boolean {
-  switch (e.kind) {
-    case 'boolean':
-    case 'in':
-    case 'between':
-    case 'like':
-    case 'isNull':
-      return true
-    case 'binary':
-      return binaryLevels[e.operator] <= 3
-    default:
-      return false
   }
 }
 

@@ -4,6 +4,7 @@ import { goQuote } from '../core/go-text.ts'
 import type { Expression, SelectStatement, Statement } from './ast.ts'
 import { parseCreate, parseNamed, parseShow } from './ddl.ts'
 import { parseExpr } from './expressions.ts'
+import { createLexer } from './lexer.ts'
 import { resolveQualifiers } from './names.ts'
 import { accept, createReader, type ParseOptions, type Reader, syntaxError, unexpected } from './reader.ts'
 import { parseSelectStatement } from './select.ts'
@@ -13,17 +14,17 @@ export type { ParseOptions } from './reader.ts'
 
 /** The first statement of the text, whatever its kind. What follows a `;` is not looked at, as in the reference. */
 export function parseStatement(text: string, options: ParseOptions): Statement {
-  return parseAny(createReader(text, options))
+  return parseAny(createReader(text, options, parseExpr))
 }
 
 /** The first statement, which must be a SELECT. */
 export function parseSelect(text: string, options: ParseOptions): SelectStatement {
-  return parseSelectStatement(createReader(text, options))
+  return parseSelectStatement(createReader(text, options, parseExpr))
 }
 
 /** All statements, separated by `;`. Empty ones are left out. */
 export function parseStatements(text: string, options: ParseOptions): Statement[] {
-  const r = createReader(text, options)
+  const r = createReader(text, options, parseExpr)
   const statements: Statement[] = []
   for (;;) {
     while (accept(r, ';')) {}
@@ -36,7 +37,7 @@ export function parseStatements(text: string, options: ParseOptions): Statement[
 
 /** One expression and nothing else. With `options.sources`, `a.b` is a member access unless `a` is one of them. */
 export function parseExpression(text: string, options: ParseOptions): Expression {
-  const r = createReader(text, options)
+  const r = createReader(text, options, parseExpr)
   r.clause = 'select'
   const e = parseExpr(r)
   const end = r.peek()
@@ -55,9 +56,7 @@ const verbs = {
 
 /** The verb of the first statement (`SELECT`, `CREATE`, ...), or null when the text begins with something else. */
 export function statementVerb(text: string): keyof typeof verbs | null {
-  const word = createReader(text, { functions: () => undefined })
-    .peek()
-    .text.toUpperCase()
+  const word = createLexer(text)().text.toUpperCase().peek().text.toUpperCase()
   return Object.hasOwn(verbs, word) ? (word as keyof typeof verbs) : null
 }
 

@@ -19,9 +19,9 @@ import type {
   Window,
 } from './ast.ts'
 import { WHOLE_ROW_FUNCTION } from './calls.ts'
-import { binaryLevel } from './expressions.ts'
 import { defaultText } from './field-types.ts'
 import { isBareName } from './keywords.ts'
+import { binaryLevel } from './precedence.ts'
 import { streamOptionSpecs } from './stream-options.ts'
 import { dispatch, type ExpressionTable } from './walk.ts'
 

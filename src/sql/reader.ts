@@ -1,7 +1,7 @@
 /** The parser's state: a token stream with look-ahead, the function resolver, counters and limits. */
 import { IxionError } from '../core/errors.ts'
 import { goQuote } from '../core/go-text.ts'
-import type { Position } from './ast.ts'
+import type { Expression, Position } from './ast.ts'
 import type { FunctionResolver } from './functions.ts'
 import { createLexer, type Token } from './lexer.ts'
 
@@ -25,6 +25,8 @@ export interface Reader {
   readonly next: () => Token
   /** Calls inside, counting the nesting. */
   readonly nested: <T>(parse: () => T) => T
+  /** Parses an expression. Here so that the files of the parser need not import each other in circles. */
+  readonly expression: () => Expression
   /** How many `nested` are open. */
   readonly depth: () => number
   /** State that differs by clause. */
@@ -35,7 +37,7 @@ export interface Reader {
   nextUnnamed: number
 }
 
-export function createReader(text: string, options: ParseOptions): Reader {
+export function createReader(text: string, options: ParseOptions, parseExpression: (r: Reader) => Expression): Reader {
   if (text.length > MAX_TEXT_LENGTH) {
     throw new IxionError('LIMIT', `the SQL text has ${text.length} characters, at most ${MAX_TEXT_LENGTH} are accepted`)
   }
@@ -46,7 +48,7 @@ export function createReader(text: string, options: ParseOptions): Reader {
     while (ahead.length <= distance) ahead.push(lex())
     return ahead[distance] as Token
   }
-  return {
+  const reader: Reader = {
     options,
     peek,
     next: () => ahead.shift() ?? lex(),
@@ -59,12 +61,14 @@ export function createReader(text: string, options: ParseOptions): Reader {
       depth--
       return result
     },
+    expression: () => parseExpression(reader),
     depth: () => depth,
     clause: 'other',
     inMeta: false,
     nextCallId: 0,
     nextUnnamed: 0,
   }
+  return reader
 }
 
 export function syntaxError(message: string, where: Token | Position, hint?: string): IxionError {

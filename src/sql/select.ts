@@ -2,14 +2,15 @@
 
 import { goQuote } from '../core/go-text.ts'
 import type { Expression, Join, JoinKind, SelectField, SelectStatement, SourceReference, Window } from './ast.ts'
-import { parseAlias, parseExpr } from './expressions.ts'
+import { parseAlias } from './expressions.ts'
 import type { Token } from './lexer.ts'
 import { nameOf, resolveQualifiers, unnamedField } from './names.ts'
 import { validateSelect } from './pre-validation.ts'
 import { accept, is, isWord, type Reader, syntaxError, unexpected } from './reader.ts'
 import { parseSortKeys } from './sort-keys.ts'
 import { mapStatement } from './walk.ts'
-import { isWindowName, parseWindow } from './window.ts'
+import { parseWindow } from './window.ts'
+import { isWindowName } from './window-names.ts'
 
 /** At SELECT; ends before `;` or the end of the text. */
 export function parseSelectStatement(r: Reader): SelectStatement {
@@ -22,9 +23,9 @@ export function parseSelectStatement(r: Reader): SelectStatement {
   if (!is(fromToken, 'FROM')) throw unexpected(fromToken, 'expected FROM.')
   const from = parseSource(r)
   const joins = parseJoins(r)
-  const where = accept(r, 'WHERE') ? parseExpr(r) : null
+  const where = accept(r, 'WHERE') ? r.expression() : null
   const { dimensions, window } = parseGroupBy(r)
-  const having = accept(r, 'HAVING') ? parseExpr(r) : null
+  const having = accept(r, 'HAVING') ? r.expression() : null
   const orderBy = parseSortKeys(r)
   const limit = parseLimit(r)
   const end = r.peek()
@@ -64,7 +65,7 @@ function parseFields(r: Reader): SelectField[] {
 }
 
 function parseField(r: Reader): SelectField {
-  const expression = parseExpr(r)
+  const expression = r.expression()
   const as = r.peek()
   const alias = parseAlias(r)
   const wildcard = expression.kind === 'wildcard'
@@ -122,7 +123,7 @@ function parseJoins(r: Reader): Join[] {
     const source = parseSource(r)
     const on = accept(r, 'ON')
     if (on && kind === 'cross') throw syntaxError('On expression is not required for cross join type.\n', on)
-    joins.push({ kind, source, on: on ? parseExpr(r) : null, at: token.at })
+    joins.push({ kind, source, on: on ? r.expression() : null, at: token.at })
   }
 }
 
@@ -138,7 +139,7 @@ function parseGroupBy(r: Reader): { dimensions: Expression[]; window: Window | n
       const found = parseWindow(r)
       // as eKuiper: of several windows the first counts
       window ??= found
-    } else dimensions.push(parseExpr(r))
+    } else dimensions.push(r.expression())
   } while (accept(r, ','))
   return { dimensions, window }
 }
@@ -146,7 +147,7 @@ function parseGroupBy(r: Reader): { dimensions: Expression[]; window: Window | n
 function parseLimit(r: Reader): number | null {
   if (!accept(r, 'LIMIT')) return null
   const at = r.peek()
-  const e = parseExpr(r)
+  const e = r.expression()
   if (e.kind !== 'integer') throw syntaxError('limit should be integer', at)
   return Number(e.value)
 }

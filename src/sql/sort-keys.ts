@@ -1,6 +1,5 @@
 /** ORDER BY, of a statement and of OVER (spec/sql.md 1.9). */
 import type { SortKey } from './ast.ts'
-import { parseExpr } from './expressions.ts'
 import { accept, is, type Reader, unexpected } from './reader.ts'
 
 /** Keys begin with a name; the commas between them are optional. No ORDER BY gives no keys. */
@@ -15,7 +14,7 @@ export function parseSortKeys(r: Reader): SortKey[] {
     if (first.kind !== 'name') return keys
     const second = is(r.peek(1), '.') ? r.peek(2) : null
     const qualified = second !== null && (second.kind === 'name' || is(second, '*'))
-    const expression = parseExpr(r)
+    const expression = r.expression()
     const descending = accept(r, 'DESC') !== null
     if (!descending) accept(r, 'ASC')
     keys.push({

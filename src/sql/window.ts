@@ -3,21 +3,8 @@ import { goQuote } from '../core/go-text.ts'
 import type { Expression, TimeUnit, Window, WindowKind } from './ast.ts'
 import { parseArguments, parsePartition, parseWhen } from './calls.ts'
 import { explainExpression } from './explain.ts'
-import { parseExpr } from './expressions.ts'
 import { accept, is, type Reader, syntaxError } from './reader.ts'
-
-const kinds = new Map<string, WindowKind>([
-  ['tumblingwindow', 'tumbling'],
-  ['hoppingwindow', 'hopping'],
-  ['slidingwindow', 'sliding'],
-  ['sessionwindow', 'session'],
-  ['countwindow', 'count'],
-  ['statewindow', 'state'],
-])
-
-export function isWindowName(name: string): boolean {
-  return kinds.has(name.toLowerCase())
-}
+import { windowKinds } from './window-names.ts'
 
 /** At the name of a window followed by `(`. */
 export function parseWindow(r: Reader): Window {
@@ -35,7 +22,7 @@ type Shape = Pick<Window, 'kind' | 'unit' | 'length' | 'interval' | 'delay' | 'b
 
 /** What the arguments say, or the message of what is wrong with them. */
 function windowShape(name: string, args: readonly Expression[]): Shape | string {
-  const kind = kinds.get(name) as WindowKind
+  const kind = windowKinds.get(name) as WindowKind
   const none = { unit: null, length: 0, interval: 0, delay: 0, begin: null, emit: null }
   switch (kind) {
     case 'state': {
@@ -107,7 +94,7 @@ function parseFilter(r: Reader): Expression | null {
   if (!is(open, '(')) throw syntaxError(`Found ${goQuote(open.text)} after FILTER, expect parentheses.`, open)
   const where = r.next()
   if (!is(where, 'WHERE')) throw syntaxError(`Found ${goQuote(where.text)} after FILTER(, expect WHERE.`, where)
-  const condition = parseExpr(r)
+  const condition = r.expression()
   const close = r.next()
   if (!is(close, ')')) throw syntaxError(`Found ${goQuote(close.text)} after FILTER, expect right parentheses.`, close)
   return condition
