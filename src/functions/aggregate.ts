@@ -74,15 +74,16 @@ const firstValue = (column: readonly Value[] | undefined): Value => column?.find
 type Total = {
   /** Null until a value is seen; its kind is that of the first one. */
   total: bigint | number | null
-  count: bigint
+  count: number
   /** Of the first value that did not fit; reported with the result, later values change nothing. */
   error: string | null
 }
 
-function totalling(name: string, result: (total: bigint | number, count: bigint) => Value): Accumulator<Total> {
+function totalling(name: string, result: (total: bigint | number, count: number) => Value): Accumulator<Total> {
   return flat<Total>({
-    create: () => ({ total: null, count: 0n, error: null }),
-    add: (state, [value = null]) => {
+    create: () => ({ total: null, count: 0, error: null }),
+    add: (state, args) => {
+      const value = args[0] ?? null
       if (value === null || state.error !== null) return
       const kind = typeof (state.total ?? value)
       if (kind === 'bigint' && (typeof value === 'bigint' || typeof value === 'number')) {
@@ -108,8 +109,9 @@ type Best = { best: Value; error: string | null }
 function picking(largest: boolean): Accumulator<Best> {
   return flat<Best>({
     create: () => ({ best: null, error: null }),
-    add: (state, [value = null]) => {
+    add: (state, args) => {
       if (state.error !== null) return
+      const value = args[0] ?? null
       try {
         state.best = extreme(state.best, value, largest)
       } catch (error) {
@@ -242,12 +244,12 @@ const basics: readonly AggregateFunction[] = [
     examples: [{ expression: 'count(a)', rows: [{ a: 1n }, { a: null }, { a: 'x' }], result: 2n }],
     returns: 'int64',
     accumulator: flat({
-      create: () => ({ rows: 0n, count: 0n }),
-      add: (state, [value = null]) => {
+      create: () => ({ rows: 0, count: 0 }),
+      add: (state, args) => {
         state.rows++
-        if (value !== null) state.count++
+        if (args[0] != null) state.count++
       },
-      result: ({ rows, count }) => (rows === 0n ? null : count),
+      result: ({ rows, count }) => (rows === 0 ? null : BigInt(count)),
     }),
   }),
   define({
@@ -271,7 +273,7 @@ const basics: readonly AggregateFunction[] = [
       { expression: 'avg(a)', rows: [{ a: 1 }, { a: 2 }], result: 1.5 },
     ],
     accumulator: totalling('avg', (total, count) =>
-      typeof total === 'bigint' ? wrapInt64(total / count) : total / Number(count),
+      typeof total === 'bigint' ? wrapInt64(total / BigInt(count)) : total / count,
     ),
   }),
   define({
@@ -296,7 +298,7 @@ const basics: readonly AggregateFunction[] = [
     returns: 'array',
     accumulator: {
       create: () => [],
-      add: (state, [value = null]) => void state.push(value),
+      add: (state, args) => void state.push(args[0] ?? null),
       result: (state) => [...state],
       save: (state) => [...state],
       load: (saved) => [...(saved as Value[])],
@@ -332,20 +334,21 @@ const basics: readonly AggregateFunction[] = [
       { expression: 'last_value(a, false)', rows: [{ a: 1n }, { a: null }], result: null },
     ],
     accumulator: flat({
-      create: (): { rows: bigint; last: Value; lastKnown: Value; ignoreNull: Value } => ({
-        rows: 0n,
+      create: (): { rows: number; last: Value; lastKnown: Value; ignoreNull: Value } => ({
+        rows: 0,
         last: null,
         lastKnown: null,
         ignoreNull: null,
       }),
-      add: (state, [value = null, ignoreNull = null]) => {
+      add: (state, args) => {
+        const value = args[0] ?? null
         state.rows++
         state.last = value
         if (value !== null) state.lastKnown = value
-        state.ignoreNull ??= ignoreNull
+        state.ignoreNull ??= args[1] ?? null
       },
       result: ({ rows, last, lastKnown, ignoreNull }) => {
-        if (rows === 0n) return null
+        if (rows === 0) return null
         if (typeof ignoreNull !== 'boolean') {
           throw new RowError(`the second parameter requires bool but found ${typed(ignoreNull)}`)
         }

@@ -56,15 +56,13 @@ const tokenName = (kind: TokenKind | string): string => (/^[A-Z]/.test(kind) && 
 
 const nameOf = (token: Token): string => (token.kind === 'symbol' ? goQuote(token.text) : token.kind)
 
-class Unexpected extends RowError {}
-
 class Parser {
   readonly #text: string
   readonly #regexp: (source: string) => (text: string) => boolean
   #next = 0
   #token: Token = { kind: 'EOF', text: '', start: 0, end: 0 }
   /** Set when the last token was put back: what stood to be read instead, should it be left over in the end. */
-  #putBack: (() => Unexpected) | null = null
+  #putBack: (() => RowError) | null = null
   #depth = 0
   /** Where a `#` of the object key being read is noted. */
   #placeholders: { seen: boolean } | null = null
@@ -113,11 +111,11 @@ class Parser {
     this.#putBack = () => this.#unexpected(unit, ...expected)
   }
 
-  #unexpected(unit: string, ...expected: string[]): Unexpected {
+  #unexpected(unit: string, ...expected: string[]): RowError {
     const names = expected.map(tokenName)
     const last = names.pop()
     const wanted = last === undefined ? '' : ` expected ${names.length > 0 ? `${names.join(', ')} or ` : ''}${last}`
-    return new Unexpected(`unexpected ${nameOf(this.#token)} while scanning ${unit}${wanted}`)
+    return new RowError(`unexpected ${nameOf(this.#token)} while scanning ${unit}${wanted}`)
   }
 
   #nested<T>(read: () => T): T {
