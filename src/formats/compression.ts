@@ -4,6 +4,9 @@
  * payload cannot become a large one.
  */
 import { IxionError, messageOf, RowError } from '../core/errors.ts'
+import type { OptionSpecs } from '../core/options.ts'
+import { validateOptions } from '../core/validate.ts'
+import type { ValueObject } from '../core/values.ts'
 import { readLz4, readSnappy } from './compression/blocks.ts'
 import { corrupt, tooLarge } from './compression/limit.ts'
 import { zstdCompressor, zstdDecompressor } from './compression/zstd.ts'
@@ -11,16 +14,20 @@ import { zstdCompressor, zstdDecompressor } from './compression/zstd.ts'
 export type Transform = (bytes: Uint8Array) => Uint8Array
 
 interface Algorithm {
-  compressor(properties: CompressionProperties): Promise<Transform>
+  compressor(properties: { windowSize: number }): Promise<Transform>
   decompressor(maxBytes: number): Promise<Transform>
 }
 
-export interface CompressionProperties {
-  /** zstd: window in bytes, default 8 MiB. */
-  readonly windowSize?: number
+/** `compressionProps` of a sink. */
+export const compressionOptions: OptionSpecs = {
+  windowSize: {
+    type: 'size',
+    default: 8 << 20,
+    minimum: 1024,
+    maximum: 1 << 29,
+    docs: 'zstd: how far back a repetition may lie.',
+  },
 }
-
-const DEFAULT_WINDOW = 8 << 20
 
 type ZlibName = 'gzip' | 'gunzip' | 'deflate' | 'inflate' | 'deflateRaw' | 'inflateRaw'
 
@@ -39,7 +46,7 @@ const algorithms: Readonly<Record<string, Algorithm>> = {
   zlib: zlibAlgorithm('deflate', 'inflate'),
   flate: zlibAlgorithm('deflateRaw', 'inflateRaw'),
   zstd: {
-    compressor: ({ windowSize }) => zstdCompressor(windowSize ?? DEFAULT_WINDOW),
+    compressor: ({ windowSize }) => zstdCompressor(windowSize),
     decompressor: zstdDecompressor,
   },
   snappy: {
@@ -65,8 +72,10 @@ function find(name: string, what: 'compressor' | 'decompressor'): Algorithm {
 const plain = (bytes: Uint8Array): Uint8Array => new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.byteLength)
 
 /** Loads what the algorithm needs. Throws IxionError INVALID_PROPERTY for an unknown one; the transform throws RowError ENCODE. */
-export async function compressor(name: string, properties: CompressionProperties = {}): Promise<Transform> {
-  const run = await find(name, 'compressor').compressor(properties)
+export async function compressor(name: string, properties: ValueObject = {}): Promise<Transform> {
+  const algorithm = find(name, 'compressor')
+  const checked = validateOptions(compressionOptions, properties, 'compressionProps', { unknown: 'drop' })
+  const run = await algorithm.compressor(checked as { windowSize: number })
   return (bytes) => {
     try {
       return plain(run(bytes))

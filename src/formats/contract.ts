@@ -42,7 +42,7 @@ export interface EncodeOptions {
   readonly fields?: readonly string[]
   /** delimited: `rfc4180` quotes cells that need it; default `none`. */
   readonly quoting?: 'none' | 'rfc4180'
-  /** delimited: the payloads are appended to one stream (file sink), so the first row fixes the columns of all. */
+  /** delimited: the payloads go to one stream (file sink), so the first row fixes the columns of all. */
   readonly stream?: boolean
   readonly schemaId?: string
 }
@@ -50,11 +50,6 @@ export interface EncodeOptions {
 export interface Encoder {
   /** An object (sendSingle) or a list of objects -> payload. Throws RowError('...', 'ENCODE'). */
   encode(value: Value): Uint8Array
-  /**
-   * delimited with `stream` and `hasHeader`: the header line (without line end) of what was encoded so far, for the start of
-   * each file; null when the format has none or no row came yet.
-   */
-  header?(): Uint8Array | null
 }
 
 /** Collects results for batchSize / lingerInterval (spec/sql.md 8.6). */

@@ -110,11 +110,10 @@ function encoder(options: EncodeOptions): Encoder {
       const own = columns ?? sortedColumns(rows)
       if (options.stream && own.length > 0) columns = own
       const lines = rows.map((row) => line(row, own))
-      // A list is a text of its own with its header; a single row is one line of some text (spec/connectors.md 12.2).
-      if (Array.isArray(value) && options.hasHeader && !options.stream && own.length > 0) lines.unshift(join(own))
+      // Every payload says its columns; a sink that appends payloads to a file keeps the first header only.
+      if (options.hasHeader && own.length > 0) lines.unshift(join(own))
       return encodeUtf8(lines.join('\n'))
     },
-    header: () => (options.hasHeader && columns ? encodeUtf8(join(columns)) : null),
   }
 }
 

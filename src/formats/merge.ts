@@ -8,6 +8,7 @@ import { goText } from '../core/go-text.ts'
 import { copyFields, getField, isObject, setField, type Value, type ValueObject } from '../core/values.ts'
 import type { DecodeOptions, Decoder, SchemaSource } from './contract.ts'
 import { loadFormat } from './index.ts'
+import { decodeField } from './json.ts'
 
 export interface PayloadOptions {
   /** Format of the inner payload (`payloadFormat`). */
@@ -115,4 +116,57 @@ export function decodeBatch(
 export function mergeRows(rows: readonly ValueObject[], into: ValueObject = {}): ValueObject {
   for (const row of rows) copyFields(into, row)
   return into
+}
+
+/** The newest payload per value of one member, between two ticks of a rate limit (`mergeField`, spec/connectors.md 3.3). */
+export interface FieldMerger {
+  /** Throws RowError DECODE for a payload that is not JSON, LIMIT beyond `maxRows` different values. */
+  add(payload: Uint8Array): void
+  /** How many different values are waiting. */
+  readonly count: number
+  /** One row of all waiting payloads, in the order their values were first seen; null when there are none. */
+  flush(): ValueObject | null
+}
+
+/**
+ * Throws IxionError INVALID_PROPERTY `format X does not support partial decode`: only json does. `options` are those of the
+ * stream's format and wanted columns.
+ */
+export async function createFieldMerger(
+  format: string,
+  field: string,
+  options: DecodeOptions,
+  schemas: SchemaSource,
+  skipped: SkipReport = () => {},
+): Promise<FieldMerger> {
+  const { name, decoder: make } = await loadFormat(format)
+  if (name !== 'json') throw new IxionError('INVALID_PROPERTY', `format ${format} does not support partial decode`)
+  const decoder = make(options, schemas)
+  let waiting = new Map<Value, Uint8Array>()
+  return {
+    add: (payload) => {
+      const key = decodeField(payload, field, options)
+      if (!waiting.has(key) && waiting.size >= options.maxRows) {
+        throw new RowError(`more than ${options.maxRows} values of ${field} in one interval`, 'LIMIT')
+      }
+      waiting.set(key, payload)
+    },
+    get count() {
+      return waiting.size
+    },
+    flush: () => {
+      if (waiting.size === 0) return null
+      const frames = [...waiting.values()]
+      waiting = new Map()
+      const merged: ValueObject = {}
+      for (const frame of frames) {
+        try {
+          mergeRows(decoder.decode(frame), merged)
+        } catch (error) {
+          skipped(`cannot decode payload: ${messageOf(error)}`)
+        }
+      }
+      return merged
+    },
+  }
 }
