@@ -30,7 +30,7 @@ export function explainReadable(plan: LogicalPlan): string {
 /** Where a filter ended up. */
 function note(node: PlanNode, above: readonly PlanNode[]): string {
   if (node.kind !== 'filter') return ''
-  const passed = (['window', 'join', 'lookup'] as const).filter((kind) => above.some((n) => n.kind === kind))
+  const passed = [...new Set(above.map((n) => n.kind))].filter((kind) => ['window', 'join', 'lookup'].includes(kind))
   return passed.length === 0 ? '' : `  (moved below the ${passed.join(' and the ')})`
 }
 
