@@ -56,7 +56,7 @@ const verbs = {
 
 /** The verb of the first statement (`SELECT`, `CREATE`, ...), or null when the text begins with something else. */
 export function statementVerb(text: string): keyof typeof verbs | null {
-  const word = createLexer(text)().text.toUpperCase().peek().text.toUpperCase()
+  const word = createLexer(text)().text.toUpperCase()
   return Object.hasOwn(verbs, word) ? (word as keyof typeof verbs) : null
 }
 
