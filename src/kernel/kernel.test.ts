@@ -5,7 +5,7 @@ import { encodeJsonText, quoteJson } from '../core/json-encode.ts'
 import { compareText } from '../core/text-order.ts'
 import { decodeUtf8, encodeUtf8 } from '../core/utf8.ts'
 import { getField, isObject, type Value, type ValueObject } from '../core/values.ts'
-import { createKernel, type ScannedBatch, type ScanSettings } from './kernel.ts'
+import { createKernel, kernelShape, type ScannedBatch, type ScanSettings } from './kernel.ts'
 import { loadProgram, type OutputProgram, programBytes } from './program.ts'
 import { damaged, randomKeys, randomNumber, randomPayload, seeded } from './random-json.ts'
 
@@ -14,7 +14,7 @@ const maxDepth = 12
 const scale = Number(process.env['IXION_TEST_SCALE'] ?? 1)
 
 const settingsFor = (paths: readonly (readonly string[])[]): ScanSettings => ({
-  shape: kernel.shape(paths),
+  shape: kernelShape(paths),
   computed: 0,
   programBytes: 4096,
   maxDepth,

@@ -1,6 +1,6 @@
 /**
- * The typed door to the SIMD kernel: JSON text in, columns out; columns in, JSON text out. One instance serves many rules,
- * because every call is synchronous and everything in its memory is rewritten by the next scan. Needs nothing of Node.js.
+ * The typed door to the SIMD kernel: JSON text in, columns out; columns in, JSON text out. An instance serves many
+ * rules, because every call is synchronous and everything in its memory is rewritten by the next scan. Needs nothing of Node.js.
  */
 import { type Column, type ColumnBatch, FLOAT } from '../core/columns.ts'
 import { kernelBinary } from './generated/binary.ts'
@@ -110,7 +110,6 @@ export interface ScanSettings {
 }
 
 export interface Kernel {
-  shape(paths: readonly (readonly string[])[]): KernelShape
   /**
    * Scans whole lines of `text` from `start` on; a newline ends a payload. `last` = the final line may lack its newline.
    * Null when `text` has no whole line left.
@@ -166,13 +165,27 @@ export interface EncodeJob {
 
 export type WriteRows = (bytes: Uint8Array, rows: number) => void
 
-let shared: Kernel | null = null
+const idle: Kernel[] = []
 let compiled: object | null = null
 
-/** The instance that rules share. Made on first use. */
-export function sharedKernel(): Kernel {
-  if (shared === null || shared.memoryBytes > KEEP_BYTES) shared = createKernel()
-  return shared
+/**
+ * An instance for one synchronous piece of work; give it back with {@link releaseKernel}. Rules share them: there are as many
+ * as such pieces are nested.
+ */
+export function acquireKernel(): Kernel {
+  return idle.pop() ?? createKernel()
+}
+
+export function releaseKernel(kernel: Kernel): void {
+  if (kernel.memoryBytes <= KEEP_BYTES) idle.push(kernel)
+}
+
+/** Every instance has its heap at the same place, so a shape fits them all. */
+export function kernelShape(paths: readonly (readonly string[])[]): KernelShape {
+  const kernel = acquireKernel()
+  const shape = encodeShape(paths, kernel.heapBase)
+  releaseKernel(kernel)
+  return shape
 }
 
 function decodeBase64(text: string): Uint8Array<ArrayBuffer> {
@@ -366,8 +379,6 @@ export function createKernel(): Kernel {
     get memoryBytes() {
       return buffer.byteLength
     },
-    shape: (paths) => encodeShape(paths, heapBase),
-
     scanLines(settings, text, from, last) {
       const end = lineBoundary(text, from, last)
       if (end <= from) return null

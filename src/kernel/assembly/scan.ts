@@ -368,7 +368,7 @@ export function scanLines(p: usize, end: usize): void {
     }
     if (q == 0) {
       if (get(OVERFLOW) != 0) {
-        if (first == 0) break
+        if (done == 0) break
         // the array starts the next batch
         set(OVERFLOW, 0)
         dropRows(first)
@@ -406,7 +406,7 @@ export function scanPayloads(from: u32): void {
     store<u8>(end, after)
     if (q == 0) {
       if (get(OVERFLOW) != 0) {
-        if (first == 0) break
+        if (i == from) break
         set(OVERFLOW, 0)
         dropRows(first)
         break

@@ -1,0 +1,43 @@
+/** What the columnar lane is given and what it gives (DESIGN.md, "How the hot path gets its speed"). */
+import type { DecodeOptions, Decoder } from '../../formats/contract.ts'
+import type { ExpressionContext } from '../expression.ts'
+
+/** JSON payloads as a source hands them over: the bytes chunk of the connector contract. */
+export interface PayloadChunk {
+  readonly payloads: readonly Uint8Array[]
+  /** Each payload is text with one document per line; blank lines are nothing. */
+  readonly framing?: 'lines'
+  /** The payloads as ascending ranges of one buffer; then `payloads` is not touched. */
+  readonly packed?: { readonly bytes: Uint8Array; readonly ranges: Uint32Array }
+  /** Epoch ms. */
+  readonly timestamp: number
+}
+
+export interface ColumnarOutput {
+  /** Messages in order, each ended by a line feed; `payload` is valid only during the call. */
+  lines(payload: Uint8Array, rows: number): void
+  /** A payload that gives no row (`decoding`), or a row that failed. */
+  failed(error: Error, events: number, decoding: boolean): void
+}
+
+/** `received` = `emitted` + `filtered` + the events of `failed` calls. A payload that fails to decode is one event. */
+export interface ColumnarCounts {
+  readonly received: number
+  readonly emitted: number
+  readonly filtered: number
+}
+
+/** A whole rule between source and sink. Synchronous; an output call may lead back into it. */
+export interface ColumnarChain {
+  process(delivery: { readonly chunk: PayloadChunk }, output: ColumnarOutput): ColumnarCounts
+}
+
+export interface ColumnarEnvironment {
+  /** The general evaluator's context, for whatever the columnar code cannot decide. */
+  readonly expressions: ExpressionContext
+  /** The general decoder of the stream and the options it was made with. */
+  readonly decoder: Decoder
+  readonly decode: DecodeOptions
+  /** Messages are single objects instead of lists of one. */
+  readonly sendSingle: boolean
+}

@@ -1,0 +1,166 @@
+/**
+ * Which plans the columnar lane takes: source -> filter? -> project over one JSON stream, without state, metadata or event
+ * time. What its expressions may be is up to the generator (generate.ts).
+ */
+import { encodeJsonText } from '../../core/json-encode.ts'
+import { compareText } from '../../core/text-order.ts'
+import type { FilterNode, PlanNode, ProjectNode, SourceNode } from '../../plan/logical.ts'
+import type { Expression, FieldType } from '../../sql/ast.ts'
+
+/** Declared type of a column as the decoder applies it; `dynamic` = as it comes. */
+export type ColumnClass = 'dynamic' | 'int' | 'float' | 'text' | 'bool' | 'datetime'
+
+export interface WantedColumn {
+  readonly path: readonly string[]
+  readonly type: ColumnClass
+}
+
+export interface OutputField {
+  readonly name: string
+  readonly expression: Expression
+  readonly missing: 'omit' | 'null'
+  readonly null: 'omit' | 'null'
+  readonly visible: boolean
+}
+
+export interface SelectedPlan {
+  readonly source: SourceNode
+  readonly filter: FilterNode | null
+  readonly project: ProjectNode
+  /** Columns the scan fills; `columnIndex` finds them by {@link pathKey}. */
+  readonly columns: readonly WantedColumn[]
+  readonly columnIndex: ReadonlyMap<string, number>
+  /** Visible ones sorted by name, then the invisible ones, which are evaluated only. */
+  readonly outputs: readonly OutputField[]
+}
+
+export function pathKey(path: readonly string[]): string {
+  return encodeJsonText([...path])
+}
+
+const MAX_COLUMNS = 256
+/** Aliases are expanded where they are used; beyond this many nodes the general lane, which caches them, is better. */
+const MAX_NODES = 2000
+
+export function selectPlan(root: PlanNode): SelectedPlan | null {
+  if (root.kind !== 'project' || root.aggregate || root.limit !== null || root.sendMeta) return null
+  const filter = root.input.kind === 'filter' ? root.input : null
+  const source = filter ? filter.input : root.input
+  if (source.kind !== 'source' || !isPlainJson(source)) return null
+
+  const outputs: OutputField[] = []
+  for (const field of root.fields) {
+    const { expression, alias } = field
+    if (expression.kind === 'wildcard') return null
+    const kept = root.sendNil ? 'null' : 'omit'
+    const isColumn = alias === null && expression.kind === 'column'
+    outputs.push({
+      name: alias ?? field.name,
+      expression,
+      missing: isColumn || alias !== null ? kept : 'omit',
+      null: isColumn ? 'null' : alias !== null ? kept : 'omit',
+      visible: !field.invisible,
+    })
+  }
+  if (new Set(outputs.map((o) => o.name)).size !== outputs.length) return null
+  outputs.sort((a, b) => Number(b.visible) - Number(a.visible) || compareText(a.name, b.name))
+
+  const columns: WantedColumn[] = []
+  const columnIndex = new Map<string, number>()
+  const types = new Map(source.columns?.map((c) => [c.name, c.type]))
+  let nodes = 0
+  const visit = (e: Expression): boolean => {
+    if (++nodes > MAX_NODES) return false
+    const path = columnPath(e)
+    if (path !== null) {
+      const declared = types.get(path[0] as string) ?? null
+      const type = path.length > 1 && declared !== null ? null : classOf(declared)
+      if (type === null || path.some((key) => key.includes('\ufffd'))) return false
+      const key = pathKey(path)
+      if (!columnIndex.has(key)) columnIndex.set(key, columns.push({ path, type }) - 1)
+      return true
+    }
+    return childrenOf(e).every(visit)
+  }
+  if (filter && !visit(filter.condition)) return null
+  if (!outputs.every((o) => visit(o.expression))) return null
+  // A declared column is checked whether or not an expression reads it.
+  for (const { name, type } of source.columns ?? []) {
+    if (type === null || columnIndex.has(pathKey([name]))) continue
+    const declared = classOf(type)
+    if (declared === null) return null
+    columnIndex.set(pathKey([name]), columns.push({ path: [name], type: declared }) - 1)
+  }
+  return columns.length > MAX_COLUMNS ? null : { source, filter, project: root, columns, columnIndex, outputs }
+}
+
+function isPlainJson(source: SourceNode): boolean {
+  const { format, strictValidation, schemaId } = source.definition.options
+  return (
+    source.columns !== null &&
+    !source.renames?.length &&
+    source.meta !== null &&
+    source.meta.length === 0 &&
+    !source.eventTime &&
+    (format ?? 'json').toLowerCase() === 'json' &&
+    !schemaId &&
+    !strictValidation
+  )
+}
+
+function classOf(type: FieldType | null): ColumnClass | null {
+  switch (type?.kind) {
+    case undefined:
+      return 'dynamic'
+    case 'bigint':
+      return 'int'
+    case 'float':
+      return 'float'
+    case 'string':
+      return 'text'
+    case 'boolean':
+      return 'bool'
+    case 'datetime':
+      return 'datetime'
+    default:
+      return null
+  }
+}
+
+/** The path of `a` or `a->b->c`; null for anything else. */
+export function columnPath(e: Expression): readonly string[] | null {
+  if (e.kind === 'parenthesis') return columnPath(e.expression)
+  if (e.kind === 'column') return [e.name]
+  if (e.kind !== 'member') return null
+  const object = columnPath(e.object)
+  return object && [...object, e.key]
+}
+
+/** Parts evaluated with the expression; those of an alias are its definition's. */
+function childrenOf(e: Expression): readonly Expression[] {
+  switch (e.kind) {
+    case 'alias':
+    case 'parenthesis':
+      return [e.expression]
+    case 'binary':
+      return [e.left, e.right]
+    case 'between':
+      return [e.value, e.low, e.high]
+    case 'in':
+      return [e.left, ...(e.list ?? []), ...(e.array ? [e.array] : [])]
+    case 'like':
+      return [e.left, e.pattern]
+    case 'isNull':
+      return [e.operand]
+    case 'case':
+      return [
+        ...(e.value ? [e.value] : []),
+        ...e.branches.flatMap((b) => [b.when, b.then]),
+        ...(e.otherwise ? [e.otherwise] : []),
+      ]
+    case 'call':
+      return e.args
+    default:
+      return []
+  }
+}
