@@ -72,6 +72,8 @@ export interface ConnectorContext {
   readonly defaultTls?: ValueObject
   /** `basic.aesKey` decoded, for the file sink's `encryption: "aes"`. */
   readonly aesKey?: Uint8Array
+  /** Renders a `{{template}}` over data that is no row (an OAuth token). Throws RowError. */
+  readonly renderTemplate?: (template: string, data: Value) => string
   /** One complete zstd frame of the bytes, for the file sink's `compression: "zstd"` where the platform has none. */
   readonly zstdFrame?: (bytes: Uint8Array) => Promise<Uint8Array>
 }
@@ -199,6 +201,11 @@ export interface SinkDefinition extends ConnectorDescription {
   readonly takes: 'bytes' | 'rows'
   /** True when the sink takes items with `lines` (file lines, nop): bulk output without a call per message. */
   acceptsLines?(properties: ValueObject): boolean
+  /**
+   * Properties (dotted names, groups included) whose templates are not for the row: the connector renders them itself and the
+   * runtime must leave them alone, as the OAuth token in `headers`.
+   */
+  ownTemplates?(properties: ValueObject): readonly string[]
   create(properties: ValueObject, context: ConnectorContext): Sink
 }
 
