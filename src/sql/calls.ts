@@ -67,7 +67,7 @@ export function parseArguments(r: Reader, name: string): Expression[] {
   r.next()
   const args: Expression[] = []
   while (!accept(r, ')')) {
-    args.push(r.nested(r.expression))
+    args.push(r.expression())
     if (accept(r, ',')) continue
     const close = r.next()
     if (is(close, ')')) break

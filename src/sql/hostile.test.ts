@@ -103,6 +103,8 @@ describe('limits', () => {
 
   test.each([' + a', ' OR a', '->a', '[0]', '.a', ' IS NULL', ' LIKE a'])('100,000 times%s', (piece) => {
     expect(refused(() => parseSelect(`SELECT a${piece.repeat(100_000)} FROM t`, options))).toMatch(/1000 levels/)
+    const window = `SELECT a FROM t GROUP BY statewindow(a${piece.repeat(100_000)})`
+    expect(refused(() => parseSelect(window, options))).toMatch(/1000 levels/)
   })
 
   test('more than a megabyte of text', () => {
@@ -112,7 +114,8 @@ describe('limits', () => {
   test('what is just within the limits goes through every pass', () => {
     const chain = parseExpression(`a${' + 1'.repeat(999)}`, options)
     const nested = parseExpression(`${'('.repeat(499)}a${')'.repeat(499)}`, options)
-    for (const e of [chain, nested]) {
+    const calls = parseExpression(`${'abs('.repeat(499)}a${')'.repeat(499)}`, options)
+    for (const e of [chain, nested, calls]) {
       expect(printExpression(mapExpression(e, (part: Expression) => part)).length).toBeGreaterThan(900)
       expect(explainExpression(e).length).toBeGreaterThan(900)
     }
