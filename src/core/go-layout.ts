@@ -547,11 +547,7 @@ function settle(r: Reading, zone: string): Instant | null {
     if (offset !== undefined) return new Instant(local - offset, nanos, zone)
     const hours = r.zoneName.startsWith('GMT') ? Number(r.zoneName.slice(3) || 0) : 0
     // An abbreviation nobody knows counts as UTC, but keeps its name.
-    return new Instant(
-      local - hours * 3_600_000,
-      nanos,
-      fixedZoneOf(hours * 3600, r.zoneName),
-    )
+    return new Instant(local - hours * 3_600_000, nanos, fixedZoneOf(hours * 3600, r.zoneName))
   }
   return new Instant(fromLocal(local, zone), nanos, zone)
 }
