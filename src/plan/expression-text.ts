@@ -1,6 +1,7 @@
 /** The reference's text of an expression, for EXPLAIN and for messages that quote one. */
 import type { Expression } from '../sql/ast.ts'
 import { explainExpression } from '../sql/explain.ts'
+import { childrenOf } from '../sql/walk.ts'
 import { rewriter } from './tree.ts'
 
 /**
@@ -21,8 +22,13 @@ export function fieldText(e: Expression): string {
  * aliases a plain rename as the reference leaves it, `$$default.name`.
  */
 export function writtenForm(e: Expression): Expression {
+  const sizeOf = expandedSize()
   return rewriter((x) => {
-    if (x.kind === 'alias') return { ...x, expression: renames(x.expression) }
+    if (x.kind === 'alias') {
+      const tooLong = sizeOf(x.expression) > MAX_EXPANDED_NODES
+      const cut: Expression = { kind: 'string', value: '...', at: x.at }
+      return { ...x, expression: tooLong ? cut : renames(x.expression) }
+    }
     if (x.kind !== 'computed') return x
     if (x.name.startsWith(ANALYTIC_PREFIX)) return x.origin
     const { at } = x
@@ -35,10 +41,29 @@ export function writtenForm(e: Expression): Expression {
   })(e)
 }
 
-const renames = rewriter((x) => {
-  if (x.kind !== 'alias' || x.expression.kind !== 'column' || x.expression.stream === null) return x
-  return { kind: 'column', stream: null, name: x.name, at: x.at }
-})
+/** Aliases are written out where they are used; definitions beyond this many nodes show as `...`. */
+const MAX_EXPANDED_NODES = 2000
+
+/** Number of nodes with every alias written out. Counts each shared tree once. */
+function expandedSize(): (e: Expression) => number {
+  const sizes = new Map<Expression, number>()
+  const sizeOf = (e: Expression): number => {
+    const known = sizes.get(e)
+    if (known !== undefined) return known
+    const parts = e.kind === 'alias' ? [e.expression] : e.kind === 'computed' ? [e.origin] : childrenOf(e)
+    const size = parts.reduce((sum, part) => sum + sizeOf(part), 1)
+    sizes.set(e, size)
+    return size
+  }
+  return sizeOf
+}
+
+function renames(e: Expression): Expression {
+  return rewriter((x) => {
+    if (x.kind !== 'alias' || x.expression.kind !== 'column' || x.expression.stream === null) return x
+    return { kind: 'column', stream: null, name: x.name, at: x.at }
+  })(e)
+}
 
 /** Internal column names (spec/sql.md 5.4, 5.5, 5.7; EXPLAIN shows them). */
 export const ANALYTIC_PREFIX = '$$a_'

@@ -108,6 +108,19 @@ describe('aliases', () => {
     const options = { planOptimizeStrategy: { disableAliasRefCal: true } }
     expect(fields('SELECT a + 1 AS b, b AS k FROM d', options)).toBe('project d.a + 1 AS b, d.b AS k')
   })
+  test('may not lean on each other without end', () => {
+    const links = Array.from({ length: 5000 }, (_, i) => `x${i} + 1 AS x${i + 1}`)
+    expect(failure(`SELECT a AS x0, ${links.join(', ')} FROM s`).message).toContain('more than 256 levels deep')
+    expect(failure(`SELECT ${links.reverse().join(', ')}, a AS x0 FROM s`).message).toContain(
+      'more than 256 levels deep',
+    )
+  })
+  test('quoted in a message are cut when written out they would fill the memory', () => {
+    const links = Array.from({ length: 200 }, (_, i) => `x${i} + x${i} AS x${i + 1}`)
+    const { message } = failure(`SELECT a + 1 AS x0, ${links.join(', ')} FROM s HAVING x200 > 1`)
+    expect(message).toMatch(/^Not allowed to call non-aggregate functions in HAVING clause/)
+    expect(message.length).toBeLessThan(100_000)
+  })
   test('share one tree, so a long chain stays small', () => {
     const links = Array.from({ length: 200 }, (_, i) => `x${i} + x${i} AS x${i + 1}`)
     expect(nodeOf(plan(`SELECT a AS x0, ${links.join(', ')} FROM s`), 'project').fields).toHaveLength(201)

@@ -7,6 +7,7 @@ import type {
   ColumnReference,
   Expression,
   MetaReference,
+  Position,
   SelectField,
   SelectStatement,
   SortKey,
@@ -242,22 +243,35 @@ function mentioned(
   return names
 }
 
+/** Bounds every walk that looks through aliases. */
+const MAX_ALIAS_DEPTH = 256
+
+function tooDeep(at: Position | undefined): Error {
+  return planError(`aliases refer to each other more than ${MAX_ALIAS_DEPTH} levels deep`, at)
+}
+
 function checkCycles(fields: readonly SelectField[], sources: SourceSet, fold: (name: string) => string): void {
   const byAlias = new Map<string, SelectField>()
   for (const field of fields) if (field.alias !== null) byAlias.set(fold(field.alias), field)
   const edges = new Map<string, Set<string>>()
   for (const [name, field] of byAlias) edges.set(name, mentioned(field, byAlias, sources, fold))
-  const state = new Map<string, 'open' | 'done'>()
-  const visit = (name: string): void => {
-    if (state.get(name) === 'done') return
-    if (state.get(name) === 'open') {
-      throw planError('select fields have cycled alias', byAlias.get(name)?.expression.at)
-    }
-    state.set(name, 'open')
-    for (const next of edges.get(name) ?? []) visit(next)
-    state.set(name, 'done')
+  const depths = new Map<string, number>()
+  const open = new Set<string>()
+  const depthOf = (name: string): number => {
+    const known = depths.get(name)
+    if (known !== undefined) return known
+    const at = byAlias.get(name)?.expression.at
+    if (open.has(name)) throw planError('select fields have cycled alias', at)
+    open.add(name)
+    if (open.size > MAX_ALIAS_DEPTH) throw tooDeep(at)
+    let depth = 0
+    for (const next of edges.get(name) ?? []) depth = Math.max(depth, depthOf(next) + 1)
+    if (depth > MAX_ALIAS_DEPTH) throw tooDeep(at)
+    open.delete(name)
+    depths.set(name, depth)
+    return depth
   }
-  for (const name of byAlias.keys()) visit(name)
+  for (const name of byAlias.keys()) depthOf(name)
 }
 
 /**

@@ -83,6 +83,11 @@ describe('names (spec/rest-api.md 8.3)', () => {
     ])
     const incremental = { planOptimizeStrategy: { enableIncrementalWindow: true } }
     expect(names('SELECT count(*) FROM d GROUP BY countwindow(5)', incremental, {})[1]).toBe('op_2_inc_agg_window')
+    expect(names('SELECT count(*) FROM d WHERE a > 1 GROUP BY countwindow(5)', incremental, {}).slice(1)).toEqual([
+      'op_2_inc_agg_window',
+      'op_3_filter',
+      'op_4_project',
+    ])
     expect(names('SELECT dedup_trigger(a, a, ts, 1) FROM d', {}, {})[1]).toBe('op_2_dedup_trigger')
   })
   test('the whole source chain in order', () => {

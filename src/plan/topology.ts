@@ -109,8 +109,10 @@ export function topologyOf(
     number++
     if (node.kind === 'lookup') return [operator(node.emitter, node, inputs)]
     if (node.kind === 'window' && node.filter) inputs = [operator(`${number}_windowFilter`, node, inputs)]
-    const kind = node.kind === 'window' && node.incremental ? 'inc_agg_window' : kinds[node.kind]
-    return [operator(`${number}_${kind}`, node, inputs)]
+    if (node.kind !== 'window' || !node.incremental) return [operator(`${number}_${kinds[node.kind]}`, node, inputs)]
+    const window = operator(`${number}_inc_agg_window`, node, inputs)
+    // The reference filters above an incremental window; here the window does it, but the number is taken.
+    return node.incremental.where ? [operator(`${++number}_filter`, node, [window])] : [window]
   }
 
   const outputs = add(plan.root)
