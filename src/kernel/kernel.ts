@@ -130,6 +130,8 @@ export interface Kernel {
   scanRest(settings: ScanSettings): ScannedBatch
   /** The program's region: fill it before {@link encode}. */
   programRegion(): { address: number; bytes: Uint8Array }
+  /** Whoever filled the region last, if it still holds that; null when it must be filled. Set by the one who fills it. */
+  programOwner: unknown
   /**
    * Addresses of a column for the output program. Computed columns are numbered after the shape's; their numbers have no
    * source text.
@@ -199,6 +201,9 @@ interface Views {
   readonly buffer: ArrayBufferLike
   readonly layout: Layout
   readonly capacity: number
+  readonly inputSize: number
+  readonly payloadRoom: number
+  readonly settings: ScanSettings
   readonly shape: KernelShape
   readonly columns: readonly Column[]
   readonly computed: readonly Column[]
@@ -208,6 +213,7 @@ interface Views {
   readonly selected: Uint32Array
 }
 
+const noFailures: ScanFailure[] = []
 const latin1 = new TextDecoder('latin1')
 
 /** A kernel with its own memory (about 0.5 MB when used). */
@@ -222,8 +228,7 @@ export function createKernel(): Kernel {
   let words = new Uint32Array(buffer)
   let loaded: KernelShape | null = null
   let views: Views | null = null
-  let viewsKey = ''
-  let inputSize = 0
+  let programOwner: unknown = null
   let rest = { position: 0, start: 0, end: 0, rows: 0 }
 
   const get = (field: number): number => words[headerWord + field] as number
@@ -238,7 +243,7 @@ export function createKernel(): Kernel {
       buffer = memory.buffer
       bytes = new Uint8Array(buffer)
       words = new Uint32Array(buffer)
-      viewsKey = ''
+      views = null
     }
   }
 
@@ -260,10 +265,22 @@ export function createKernel(): Kernel {
     const { shape, computed, programBytes, maxDepth } = settings
     let capacity = 64
     while (capacity < MAX_ROWS && capacity * 16 < input) capacity *= 2
-    inputSize = Math.max(PIECE, 2 ** Math.ceil(Math.log2(input + 1)))
+    const inputSize = input <= PIECE ? PIECE : 2 ** Math.ceil(Math.log2(input + 1))
     const payloadRoom = payloads <= 64 ? 64 : MAX_ROWS
-    const key = `${capacity},${inputSize},${payloadRoom},${computed},${programBytes},${maxDepth}`
-    if (views !== null && key === viewsKey && views.shape === shape && loaded === shape) return views
+    const v = views
+    if (
+      v !== null &&
+      v.shape === shape &&
+      v.capacity === capacity &&
+      v.inputSize === inputSize &&
+      v.payloadRoom >= payloadRoom &&
+      v.settings.computed === computed &&
+      v.settings.programBytes === programBytes &&
+      v.settings.maxDepth === maxDepth
+    ) {
+      return v
+    }
+    programOwner = null
     const layout = planLayout(heapBase, {
       shape: shape.image.length,
       program: programBytes,
@@ -290,11 +307,13 @@ export function createKernel(): Kernel {
     set(FAILURES, layout.failures)
     set(FAILURE_ROOM, MAX_FAILURES)
     set(COLUMN_COUNT, shape.paths.length)
-    viewsKey = key
     views = {
       buffer,
       layout,
       capacity,
+      inputSize,
+      payloadRoom,
+      settings,
       shape,
       columns: shape.paths.map((path, i) => columnView(layout, capacity, i, path)),
       computed: Array.from({ length: computed }, (_, i) =>
@@ -325,8 +344,8 @@ export function createKernel(): Kernel {
     kernel.kindMasks(v.layout.masks, rowCount)
     for (let i = 0; i < v.columns.length; i++)
       (v.columns[i] as Column).kindMask = words[(v.layout.masks >> 2) + i] as number
-    const failures: ScanFailure[] = []
     const failed = get(FAILED)
+    const failures: ScanFailure[] = failed === 0 ? noFailures : []
     for (let i = 0, at = v.layout.failures >> 2; i < failed; i++, at += 5) {
       const start = words[at + 1] as number
       failures.push({
@@ -450,6 +469,13 @@ export function createKernel(): Kernel {
       const end = kernel.scanMore(rest.position, 0)
       if (end === 0) rest.position = get(POSITION)
       return collect(v, 0)
+    },
+
+    get programOwner() {
+      return programOwner
+    },
+    set programOwner(owner) {
+      programOwner = owner
     },
 
     programRegion() {

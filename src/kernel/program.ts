@@ -35,10 +35,13 @@ export function programBytes(program: OutputProgram): number {
 export interface LoadedProgram extends EncodeJob {
   /** Address of the program's constants. */
   readonly constants: number
+  readonly source: OutputProgram
 }
 
-/** Writes the program into the kernel for the batch that was just scanned. */
+/** Writes the program into the kernel for the batch that was just scanned, unless it lies there already. */
 export function loadProgram(kernel: Kernel, program: OutputProgram): LoadedProgram {
+  const kept = kernel.programOwner as LoadedProgram | null
+  if (kept?.source === program) return kept
   const { address, bytes } = kernel.programRegion()
   const view = new DataView(bytes.buffer)
   if (program.open.length > 16 || program.close.length > 16) throw new RangeError('row texts are limited to 16 bytes')
@@ -63,12 +66,15 @@ export function loadProgram(kernel: Kernel, program: OutputProgram): LoadedProgr
     view.setUint32(entry + 24, flags, true)
     entry += ENTRY
   }
-  return {
+  const loaded: LoadedProgram = {
     program: address,
     open: put(program.open),
     openLength: program.open.length,
     close: put(program.close),
     closeLength: program.close.length,
     constants: put(program.constants),
+    source: program,
   }
+  kernel.programOwner = loaded
+  return loaded
 }

@@ -10,10 +10,9 @@
 import type { FunctionLookup, ScalarFunction } from '../../functions/contract.ts'
 import { roundHalfAway } from '../../functions/math.ts'
 import type { Expression } from '../../sql/ast.ts'
-import { likeMatcher } from '../like.ts'
 import { columnPath, type OutputField, pathKey } from './select-plan.ts'
 import type { ColumnSignature } from './signature.ts'
-import { compareBytes, equalBytes } from './text-bytes.ts'
+import { compareBytes, equalBytes, likeBytes } from './text-bytes.ts'
 
 /** The expression (or its use of this batch's kinds) has no columnar form. */
 export class Unsupported extends Error {}
@@ -457,10 +456,7 @@ class Generator {
     }
     if (left.kind !== '7') throw new Unsupported('LIKE of chosen text')
     this.#bail(left.nul)
-    const matcher = likeMatcher(e.pattern.value, this.#plan.rawLike)
-    const test = this.#constant((bytes: Uint8Array, start: number, end: number) =>
-      matcher(decodeText(bytes, start, end)),
-    )
+    const test = this.#constant(likeBytes(e.pattern.value, this.#plan.rawLike))
     const v = this.#name()
     this.#emit(`const ${v}=${test}(U,${left.start}+1,${left.end}-1)!==${e.negated};`)
     return { type: 'bool', value: v, nul: null }
@@ -576,11 +572,6 @@ function isNumber(o: Operand): o is Scalar {
 
 function literal(value: number): string {
   return `(${Object.is(value, -0) ? '-0' : String(value)})`
-}
-
-const decoder = new TextDecoder('utf-8', { ignoreBOM: true })
-function decodeText(bytes: Uint8Array, start: number, end: number): string {
-  return decoder.decode(bytes.subarray(start, end))
 }
 
 /** Functions of one number that JavaScript has, or that are cheap to call. A NaN result bails. */

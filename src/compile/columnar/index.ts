@@ -114,6 +114,9 @@ function createChain(
   const typed = types.some((t) => t !== 'dynamic')
   const general = generalLane(plan, environment)
   const loops = new Map<string, Loop | null>()
+  /** Kinds of the last batch's columns, and the loop for them; undefined before the first. */
+  const lastMasks = new Uint32Array(types.length)
+  let lastLoop: Loop | null | undefined
   const bails = new Uint32Array(2048)
   const counts = new Uint32Array(2)
   const out = new OutputText()
@@ -168,6 +171,18 @@ function createChain(
   }
 
   function loopFor(batch: ScannedBatch): Loop | null {
+    let known = lastLoop !== undefined
+    for (let i = 0; i < lastMasks.length; i++) {
+      const { kindMask } = batch.columns[i] as Column
+      if (lastMasks[i] === kindMask) continue
+      lastMasks[i] = kindMask
+      known = false
+    }
+    if (!known) lastLoop = findLoop(batch)
+    return lastLoop as Loop | null
+  }
+
+  function findLoop(batch: ScannedBatch): Loop | null {
     const key = signatureKey(batch.columns, types)
     let loop = loops.get(key)
     if (loop === undefined) {
