@@ -512,7 +512,7 @@ function build(source: string, parsed: ParsedTemplate, find: (name: string) => T
         return DONE
       }
     }
-    const fail = thrower(pipe)
+    const template = current
     return (state, dot) => {
       spent(state)
       const value = evaluate(state, dot)
@@ -523,7 +523,7 @@ function build(source: string, parsed: ParsedTemplate, find: (name: string) => T
           text = displayText(value, state.maxLength)
           state.charge(text.length / CHARACTERS_PER_STEP)
         } catch (error) {
-          return fail(messageOf(error))
+          throw failure(template, pipe.at, expressionText(pipe), error)
         }
         write(state, text)
       } else write(state, displayText(value, state.maxLength))

@@ -277,6 +277,7 @@ export function parseTemplate(
   function control(scope: Scope, type: 'if' | 'with' | 'range'): Node {
     const visible = scope.variables.length
     const pipe = pipeline(scope, type, 'close')
+    const inBody = scope.variables.length
     if (type === 'range') scope.loops++
     const body: Node[] = []
     let stop = list(scope, body)
@@ -284,6 +285,7 @@ export function parseTemplate(
     let otherwise: Node[] | null = null
     if (stop.word === 'else') {
       otherwise = []
+      scope.variables.length = inBody
       if (stop.chained !== null && stop.chained === type) {
         const chained = stop.chained
         const inner = otherwise

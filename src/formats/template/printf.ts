@@ -6,130 +6,180 @@ import { sortedKeys, tooLong, valueText } from './print.ts'
 import { GoInt, integerOf, isDict, MAX_VALUE_DEPTH, member, Opaque, tooDeep, typeName, type V } from './values.ts'
 
 interface Flags {
-  plus: boolean
-  minus: boolean
-  sharp: boolean
-  space: boolean
-  zero: boolean
-  width: number
+  readonly plus: boolean
+  readonly minus: boolean
+  readonly sharp: boolean
+  readonly space: boolean
+  readonly zero: boolean
+  readonly width: number
   /** -1 = not given. */
-  precision: number
-  limit: number
+  readonly precision: number
 }
+
+/** One `%...` of a format. `[n]` indexes are 0-based, NaN when malformed. */
+interface Directive {
+  readonly verb: string
+  readonly flags: Flags
+  readonly starWidth: boolean
+  readonly starPrecision: boolean
+  readonly widthIndex: number | undefined
+  readonly precisionIndex: number | undefined
+  readonly index: number | undefined
+  /** An index stands where none may. */
+  readonly misplaced: boolean
+}
+
+type Format = readonly (string | Directive)[]
 
 /** Go refuses wider fields. */
 const MAX_WIDTH = 1_000_000
 
+/** Formats are nearly always constants; the few kept are short. */
+const MAX_CACHED = 200
+const formats = new Map<string, Format>()
+
+function formatOf(text: string): Format {
+  let format = formats.get(text)
+  if (format === undefined) {
+    format = parseFormat(text)
+    if (formats.size >= MAX_CACHED) formats.clear()
+    if (text.length <= MAX_CACHED) formats.set(text, format)
+  }
+  return format
+}
+
+function parseFormat(text: string): Format {
+  const parts: (string | Directive)[] = []
+  const end = text.length
+  let i = 0
+  const has = (c: string): boolean => {
+    if (text[i] !== c) return false
+    i++
+    return true
+  }
+  const number = (): number => {
+    let value = -1
+    for (; i < end; i++) {
+      const digit = text.charCodeAt(i) - 48
+      if (digit < 0 || digit > 9) break
+      value = Math.min(Math.max(value, 0) * 10 + digit, MAX_WIDTH + 1)
+    }
+    return value > MAX_WIDTH ? -1 : value
+  }
+  /** `[n]`. */
+  const index = (): number | undefined => {
+    if (!has('[')) return undefined
+    const close = text.indexOf(']', i)
+    if (close < 0) return Number.NaN
+    const digits = text.slice(i, close)
+    i = close + 1
+    return /^\d{1,7}$/.test(digits) && digits !== '0' ? Number(digits) - 1 : Number.NaN
+  }
+  while (i < end) {
+    const percent = text.indexOf('%', i)
+    if (percent !== i) parts.push(text.slice(i, percent < 0 ? end : percent))
+    if (percent < 0) break
+    i = percent + 1
+    const seen = new Set<string>()
+    while (i < end && '+-# 0'.includes(text[i] as string)) seen.add(text[i++] as string)
+    const widthIndex = index()
+    const starWidth = has('*')
+    const width = starWidth ? -1 : number()
+    // An index must stand right before what it picks.
+    let misplaced = width >= 0 && widthIndex !== undefined
+    let place = starWidth ? undefined : widthIndex
+    let precision = -1
+    let starPrecision = false
+    let precisionIndex: number | undefined
+    if (has('.')) {
+      misplaced ||= place !== undefined
+      const before = index()
+      starPrecision = has('*')
+      if (starPrecision) precisionIndex = before
+      else {
+        precision = Math.max(number(), 0)
+        place = before ?? place
+      }
+    }
+    place ??= index()
+    if (i >= end) {
+      parts.push('%!(NOVERB)')
+      break
+    }
+    const verb = String.fromCodePoint(text.codePointAt(i) as number)
+    i += verb.length
+    if (verb === '%') {
+      parts.push('%')
+      continue
+    }
+    const flags = {
+      // With `%v` a plus asks for field names, which no value here has.
+      plus: seen.has('+') && verb !== 'v',
+      minus: seen.has('-'),
+      sharp: seen.has('#'),
+      space: seen.has(' '),
+      zero: seen.has('0'),
+      width: Math.max(width, 0),
+      precision,
+    }
+    parts.push({
+      verb,
+      flags,
+      starWidth,
+      starPrecision,
+      widthIndex: starWidth ? widthIndex : undefined,
+      precisionIndex,
+      index: place,
+      misplaced,
+    })
+  }
+  return parts
+}
+
 export function printf(format: string, args: readonly V[], limit: number): string {
   let out = ''
-  let arg = 0
+  let next = 0
   let reordered = false
-  let i = 0
-  const end = format.length
-  while (i < end) {
-    const percent = format.indexOf('%', i)
-    if (percent < 0) {
-      out += format.slice(i)
-      break
+  /** Moves to the argument an index names; false when there is none. */
+  const move = (index: number | undefined): boolean => {
+    if (index === undefined) return true
+    reordered = true
+    if (!(index < args.length)) return false
+    next = index
+    return true
+  }
+  const star = (): number | undefined => {
+    const value = next < args.length ? integerOf(args[next++]) : undefined
+    const int = Number(value ?? Number.NaN)
+    return Math.abs(int) <= MAX_WIDTH ? int : undefined
+  }
+  for (const part of formatOf(format)) {
+    if (typeof part === 'string') {
+      out += part
+      continue
     }
-    out += format.slice(i, percent)
-    i = percent + 1
-    const flags: Flags = {
-      plus: false,
-      minus: false,
-      sharp: false,
-      space: false,
-      zero: false,
-      width: 0,
-      precision: -1,
-      limit,
-    }
-    for (; i < end; i++) {
-      const c = format[i]
-      if (c === '+') flags.plus = true
-      else if (c === '-') flags.minus = true
-      else if (c === '#') flags.sharp = true
-      else if (c === ' ') flags.space = true
-      else if (c === '0') flags.zero = true
-      else break
-    }
-    let badIndex = false
-    /** `[n]` picks the next argument. True when one was read. */
-    const index = (): boolean => {
-      if (format[i] !== '[') return false
-      reordered = true
-      const close = format.indexOf(']', i)
-      const n = close < 0 ? Number.NaN : Number(format.slice(i + 1, close))
-      i = close < 0 ? i + 1 : close + 1
-      if (!Number.isInteger(n) || n < 1 || n > args.length || close < 0) badIndex = true
-      else arg = n - 1
-      return true
-    }
-    const number = (): number => {
-      let value = -1
-      for (; i < end; i++) {
-        const digit = format.charCodeAt(i) - 48
-        if (digit < 0 || digit > 9) break
-        value = Math.min(Math.max(value, 0) * 10 + digit, MAX_WIDTH + 1)
-      }
-      return value > MAX_WIDTH ? -1 : value
-    }
-    const star = (): number | undefined => {
-      const value = args[arg++]
-      const int = value instanceof GoInt || typeof value === 'bigint' ? Number(integerOf(value)) : undefined
-      return int !== undefined && Math.abs(int) <= MAX_WIDTH ? int : undefined
-    }
-    let indexed = index()
-    if (format[i] === '*') {
-      i++
-      const width = arg < args.length ? star() : undefined
+    let { flags } = part
+    let good = move(part.widthIndex)
+    if (part.starWidth) {
+      const width = star()
       if (width === undefined) out += '%!(BADWIDTH)'
-      else {
-        flags.width = Math.abs(width)
-        if (width < 0) {
-          flags.minus = true
-          flags.zero = false
-        }
-      }
-      indexed = false
-    } else {
-      const width = number()
-      if (width >= 0) {
-        flags.width = width
-        if (indexed) badIndex = true
-      }
+      else if (width < 0) flags = { ...flags, width: -width, minus: true, zero: false }
+      else flags = { ...flags, width }
     }
-    if (format[i] === '.') {
-      i++
-      if (indexed) badIndex = true
-      indexed = index()
-      if (format[i] === '*') {
-        i++
-        const precision = arg < args.length ? star() : undefined
-        if (precision === undefined) out += '%!(BADPREC)'
-        else flags.precision = precision < 0 ? -1 : precision
-        indexed = false
-      } else flags.precision = Math.max(number(), 0)
+    good = move(part.precisionIndex) && good
+    if (part.starPrecision) {
+      const precision = star()
+      if (precision === undefined) out += '%!(BADPREC)'
+      else flags = { ...flags, precision: precision < 0 ? -1 : precision }
     }
-    if (!indexed) index()
-    if (i >= end) {
-      out += '%!(NOVERB)'
-      break
-    }
-    const verb = String.fromCodePoint(format.codePointAt(i) as number)
-    i += verb.length
-    if (verb === '%') out += '%'
-    else if (badIndex) out += `%!${verb}(BADINDEX)`
-    else if (arg >= args.length) out += `%!${verb}(MISSING)`
-    else {
-      // With `%v` a plus asks for field names, which no value here has.
-      if (verb === 'v') flags.plus = false
-      out += formatValue(verb, args[arg++], flags, 0)
-    }
+    good = move(part.index) && good && !part.misplaced
+    if (!good) out += `%!${part.verb}(BADINDEX)`
+    else if (next >= args.length) out += `%!${part.verb}(MISSING)`
+    else out += formatValue(part.verb, args[next++], flags, limit, 0)
     if (out.length > limit) tooLong(limit)
   }
-  if (!reordered && arg < args.length) {
-    const extra = args.slice(arg).map((a) => (a == null ? '<nil>' : `${typeName(a)}=${valueText(a, limit)}`))
+  if (!reordered && next < args.length) {
+    const extra = args.slice(next).map((a) => (a == null ? '<nil>' : `${typeName(a)}=${valueText(a, limit)}`))
     out += `%!(EXTRA ${extra.join(', ')})`
   }
   return out
@@ -153,11 +203,11 @@ function padNumber(sign: string, body: string, flags: Flags, zeros = flags.zero 
   return flags.minus ? sign + body + ' '.repeat(missing) : ' '.repeat(missing) + sign + body
 }
 
-function badVerb(verb: string, value: V, flags: Flags): string {
-  return `%!${verb}(${typeName(value)}=${formatValue('v', value, { ...flags, sharp: false }, 0)})`
+function badVerb(verb: string, value: V, flags: Flags, limit: number): string {
+  return `%!${verb}(${typeName(value)}=${formatValue('v', value, { ...flags, sharp: false }, limit, 0)})`
 }
 
-function formatValue(verb: string, value: V, flags: Flags, depth: number): string {
+function formatValue(verb: string, value: V, flags: Flags, limit: number, depth: number): string {
   if (depth > MAX_VALUE_DEPTH) tooDeep()
   if (verb === 'T') return formatString('s', typeName(value), flags)
   if (value == null) {
@@ -166,49 +216,50 @@ function formatValue(verb: string, value: V, flags: Flags, depth: number): strin
   }
   switch (typeof value) {
     case 'boolean':
-      return verb === 't' || verb === 'v' ? pad(String(value), { ...flags, zero: false }) : badVerb(verb, value, flags)
+      return verb === 't' || verb === 'v' ? pad(String(value), flags) : badVerb(verb, value, flags, limit)
     case 'bigint':
-      return formatInteger(verb, value, value, flags)
+      return formatInteger(verb, value, value, flags, limit)
     case 'number':
-      return formatFloat(verb, value, flags)
+      return formatFloat(verb, value, flags, limit)
     case 'string':
-      return formatString(verb, value, flags) ?? badVerb(verb, value, flags)
+      return formatString(verb, value, flags) ?? badVerb(verb, value, flags, limit)
   }
   if (value instanceof GoInt) {
     if (value.text !== undefined && 'vsxXq'.includes(verb) && !flags.sharp)
-      return formatString(verb, value.text, flags) ?? badVerb(verb, value, flags)
-    return formatInteger(verb, value.value, value, flags)
+      return formatString(verb, value.text, flags) ?? badVerb(verb, value, flags, limit)
+    return formatInteger(verb, value.value, value, flags, limit)
   }
   if (value instanceof Opaque || value instanceof Instant) {
-    const text = formatString(verb, valueText(value, flags.limit), { ...flags, sharp: false })
-    return text ?? badVerb(verb, value, flags)
+    const text = formatString(verb, valueText(value, limit), { ...flags, sharp: false })
+    return text ?? badVerb(verb, value, flags, limit)
   }
-  if (value instanceof Uint8Array) return formatBytes(verb, value, flags)
+  if (value instanceof Uint8Array) return formatBytes(verb, value, flags, limit)
   const goSyntax = verb === 'v' && flags.sharp
   const parts: string[] = []
   let size = 0
   const add = (part: string): void => {
     size += part.length + 1
-    if (size > flags.limit) tooLong(flags.limit)
+    if (size > limit) tooLong(limit)
     parts.push(part)
   }
   if (isDict(value)) {
     for (const key of sortedKeys(value)) {
-      add(`${formatValue(verb, key, flags, depth + 1)}:${formatValue(verb, member(value, key), flags, depth + 1)}`)
+      add(
+        `${formatValue(verb, key, flags, limit, depth + 1)}:${formatValue(verb, member(value, key), flags, limit, depth + 1)}`,
+      )
     }
     return goSyntax ? `${typeName(value)}{${parts.join(', ')}}` : `map[${parts.join(' ')}]`
   }
-  for (const v of value) add(formatValue(verb, v, flags, depth + 1))
+  for (const v of value) add(formatValue(verb, v, flags, limit, depth + 1))
   return goSyntax ? `${typeName(value)}{${parts.join(', ')}}` : `[${parts.join(' ')}]`
 }
 
-function formatBytes(verb: string, bytes: Uint8Array, flags: Flags): string {
-  if (verb === 'v' || verb === 'd') {
-    if (verb === 'v' && flags.sharp) return `[]byte{${[...bytes].map((b) => `0x${b.toString(16)}`).join(', ')}}`
-    return `[${[...bytes].map((b) => formatInteger('d', BigInt(b), BigInt(b), flags)).join(' ')}]`
-  }
+function formatBytes(verb: string, bytes: Uint8Array, flags: Flags, limit: number): string {
   if (verb === 'x' || verb === 'X') return hexText(bytes, verb, flags)
-  return formatString(verb, decodeUtf8(bytes), flags) ?? badVerb(verb, bytes, flags)
+  if (verb === 's' || verb === 'q') return formatString(verb, decodeUtf8(bytes), flags) as string
+  const list = Array.from(bytes, (b) => new GoInt(BigInt(b), 'uint8'))
+  if (verb === 'v' && flags.sharp) return `[]byte{${list.map((b) => `0x${b.value.toString(16)}`).join(', ')}}`
+  return `[${list.map((b) => formatInteger(verb === 'v' ? 'd' : verb, b.value, b, flags, limit)).join(' ')}]`
 }
 
 function hexText(bytes: Uint8Array, verb: string, flags: Flags): string {
@@ -220,7 +271,7 @@ function hexText(bytes: Uint8Array, verb: string, flags: Flags): string {
     const digits = byte.toString(16).padStart(2, '0')
     out += verb === 'X' ? digits.toUpperCase() : digits
   }
-  return pad(out, { ...flags, zero: false })
+  return pad(out, flags)
 }
 
 function formatString(verb: 's', text: string, flags: Flags): string
@@ -234,6 +285,8 @@ function formatString(verb: string, text: string, flags: Flags): string | undefi
   const quoted = goQuote(cut)
   return pad(flags.plus && verb === 'q' ? asciiOnly(quoted) : quoted, flags)
 }
+
+const isPrint = (char: string): boolean => /^[\p{L}\p{M}\p{N}\p{P}\p{S} ]$/u.test(char)
 
 function asciiOnly(text: string): string {
   let out = ''
@@ -253,7 +306,7 @@ const bases: Record<string, [radix: number, prefix: string]> = {
   X: [16, '0X'],
 }
 
-function formatInteger(verb: string, int: bigint, value: V, flags: Flags): string {
+function formatInteger(verb: string, int: bigint, value: V, flags: Flags, limit: number): string {
   const negative = int < 0n
   const size = negative ? -int : int
   const sign = negative ? '-' : flags.plus ? '+' : flags.space ? ' ' : ''
@@ -264,8 +317,10 @@ function formatInteger(verb: string, int: bigint, value: V, flags: Flags): strin
     return pad(`'${flags.plus ? asciiOnly(body) : body}'`, flags)
   }
   if (verb === 'U') {
-    const text = `U+${size.toString(16).toUpperCase().padStart(Math.max(4, flags.precision), '0')}`
-    return pad(flags.sharp && size <= 0x10ffffn ? `${text} '${String.fromCodePoint(Number(size))}'` : text, {
+    const code = BigInt.asUintN(64, int)
+    const shows = flags.sharp && code <= 0x10ffffn && isPrint(String.fromCodePoint(Number(code)))
+    const text = `U+${code.toString(16).toUpperCase().padStart(Math.max(4, flags.precision), '0')}`
+    return pad(shows ? `${text} '${String.fromCodePoint(Number(code))}'` : text, {
       ...flags,
       zero: false,
     })
@@ -275,7 +330,7 @@ function formatInteger(verb: string, int: bigint, value: V, flags: Flags): strin
   if (verb === 'd' || verb === 'v') digits = String(size)
   else {
     const base = Object.hasOwn(bases, verb) ? bases[verb] : undefined
-    if (base === undefined) return badVerb(verb, value, flags)
+    if (base === undefined) return badVerb(verb, value, flags, limit)
     digits = size.toString(base[0])
     if (verb === 'X') digits = digits.toUpperCase()
     if (flags.sharp || verb === 'O') prefix = base[1]
@@ -290,8 +345,8 @@ function formatInteger(verb: string, int: bigint, value: V, flags: Flags): strin
   return padNumber(sign + prefix, digits, flags)
 }
 
-function formatFloat(verb: string, value: number, flags: Flags): string {
-  if (!'vbeEfFgGxX'.includes(verb)) return badVerb(verb, value, flags)
+function formatFloat(verb: string, value: number, flags: Flags, limit: number): string {
+  if (!'vbeEfFgGxX'.includes(verb)) return badVerb(verb, value, flags, limit)
   const negative = value < 0 || Object.is(value, -0)
   const sign = negative ? '-' : flags.plus ? '+' : flags.space ? ' ' : ''
   const size = Math.abs(value)

@@ -2,7 +2,7 @@
 import { parseGoFloat, parseGoInt, truncateToInt64 } from '../../../core/go-number.ts'
 import { decodeUtf8 } from '../../../core/utf8.ts'
 import { type Run, refuse } from '../function.ts'
-import { valueText } from '../print.ts'
+import { tooLong, valueText } from '../print.ts'
 import { integerOf, kindName, typed, type V } from '../values.ts'
 
 export function toInt64(value: V): bigint {
@@ -33,6 +33,7 @@ export function toText(value: V, run: Run): string {
 /** The texts of a list without its nils; anything else is a list of one. */
 export function toTexts(value: V, run: Run): string[] {
   if (value == null) return []
+  if (value instanceof Uint8Array) return Array.from(value, String)
   if (!Array.isArray(value)) return [toText(value, run)]
   const texts: string[] = []
   for (const v of value) if (v != null) texts.push(toText(v, run))
@@ -40,15 +41,15 @@ export function toTexts(value: V, run: Run): string[] {
 }
 
 /** The elements of a list of any kind, or a refusal such as `Cannot push on type map`. */
-export function elements(value: V, doing: string): readonly V[] {
+export function elements(value: V, doing: string, end = ''): readonly V[] {
   if (Array.isArray(value)) return value
   if (value instanceof Uint8Array) return [...value].map(BigInt)
-  return refuse(`${doing} ${kindName(value)}`)
+  return refuse(`${doing} ${kindName(value)}${end}`)
 }
 
 export const textList = (texts: string[]): V[] => typed('[]string', texts)
 
 /** Refuses before a text of `length` would be made. */
 export function reserve(length: number, run: Run): void {
-  if (length > run.maxLength) refuse(`result is longer than ${run.maxLength} bytes`)
+  if (length > run.maxLength) tooLong(run.maxLength)
 }

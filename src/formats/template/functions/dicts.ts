@@ -48,8 +48,9 @@ function mergeInto(target: Dict, source: Dict, overwrites: boolean, run: Run, de
 
 function merge(overwrites: boolean): (args: readonly (Dict | undefined)[], run: Run) => V {
   return ([target, ...sources], run) => {
-    for (const source of sources) if (source !== undefined) mergeInto(writable(target), source, overwrites, run)
-    return target
+    const result = entries(target)
+    for (const source of sources) if (source !== undefined) mergeInto(result, source, overwrites, run)
+    return result
   }
 }
 
@@ -115,7 +116,7 @@ export const dictFunctions: FunctionTable = {
     'dict string',
     ([dict, key]) => {
       if (dict !== undefined) delete dict[key]
-      return dict
+      return entries(dict)
     },
     true,
   ),

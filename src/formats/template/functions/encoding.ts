@@ -4,14 +4,14 @@ import { sha256, sha512 } from '@noble/hashes/sha2.js'
 import { decodeBase64, encodeBase64 } from '../../../core/base64.ts'
 import { floatPlain } from '../../../core/go-text.ts'
 import { decodeUtf8, encodeUtf8 } from '../../../core/utf8.ts'
-import { Instant, setField, type Value, type ValueObject } from '../../../core/values.ts'
+import { copyFields, Instant, setField, type Value, type ValueObject } from '../../../core/values.ts'
 import { encodeJsonText } from '../../json.ts'
 import { define, type FunctionTable, type Run, refuse } from '../function.ts'
 import { decodeGoJson } from '../go-json.ts'
 import { GoInt, integerOf, isDict, kindName, MAX_VALUE_DEPTH, member, Opaque, tooDeep, type V } from '../values.ts'
 import { reserve } from './convert.ts'
 
-/** A value as JSON knows it. Shares what needs no change. */
+/** A value as JSON knows it. What needs no change is shared, which is all of a row. */
 function plain(value: V, run: Run, depth = 0): Value {
   if (typeof value !== 'object' || value === null) return value ?? null
   if (value instanceof GoInt) return value.value
@@ -20,14 +20,20 @@ function plain(value: V, run: Run, depth = 0): Value {
   if (depth > MAX_VALUE_DEPTH) tooDeep()
   if (Array.isArray(value)) {
     run.charge(value.length / 8)
-    return value.map((v) => plain(v, run, depth + 1))
+    const list = value.map((v) => plain(v, run, depth + 1))
+    return list.every((v, i) => v === value[i]) ? (value as Value[]) : list
   }
-  const copy: ValueObject = {}
-  for (const key of Object.keys(value)) {
-    run.charge(1 / 8)
-    setField(copy, key, plain(member(value, key), run, depth + 1))
+  const keys = Object.keys(value)
+  run.charge(keys.length / 8)
+  let copy: ValueObject | undefined
+  for (const key of keys) {
+    const old = member(value, key)
+    const made = plain(old, run, depth + 1)
+    if (made === old) continue
+    copy ??= copyFields({}, value as ValueObject)
+    setField(copy, key, made)
   }
-  return copy
+  return copy ?? (value as ValueObject)
 }
 
 function toJson(value: V, run: Run): string {

@@ -104,7 +104,7 @@ export const listFunctions: FunctionTable = {
   concat: define('...any', (lists: V[], run) => {
     const all: V[] = []
     for (const l of lists) {
-      const part = elements(l, 'Cannot concat as list the type')
+      const part = elements(l, 'Cannot concat type', ' as list')
       run.charge(part.length / 8)
       for (const v of part) all.push(v)
     }

@@ -45,6 +45,9 @@ function parseUrl(text: string): Dict {
   if (mark >= 0) rest = rest.slice(0, mark)
   const opaque = scheme !== '' && rest !== '' && !rest.startsWith('/') ? rest : ''
   if (opaque !== '') rest = ''
+  if (scheme === '' && (rest.split('/')[0] as string).includes(':')) {
+    refuse('unable to parse url: first path segment in URL cannot contain colon')
+  }
   let host = ''
   let userinfo = ''
   if (rest.startsWith('//')) {

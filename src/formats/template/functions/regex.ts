@@ -4,7 +4,7 @@ import { messageOf } from '../../../core/errors.ts'
 import { goQuote } from '../../../core/go-text.ts'
 import { define, type FunctionTable, type Run, refuse } from '../function.ts'
 import type { V } from '../values.ts'
-import { textList } from './convert.ts'
+import { reserve, textList } from './convert.ts'
 
 /** A malformed pattern as Go's MustCompile reports it. */
 function mustCompile(pattern: string, run: Run): RE2JS {
@@ -35,20 +35,21 @@ function compiled(pattern: string, run: Run): RE2JS {
 }
 
 /** Calls `visit` for each match, at most `limit` times when it is not negative; empty matches right after a match do not count. */
-function eachMatch(regex: RE2JS, text: string, limit: number, visit: (m: Matcher) => void): void {
+function eachMatch(regex: RE2JS, text: string, limit: number, run: Run, visit: (m: Matcher) => void): void {
   const matcher = regex.matcher(text)
   let lastEnd = -1
   for (let found = 0; found !== limit && matcher.find(); ) {
     if (matcher.start() === matcher.end() && matcher.start() === lastEnd) continue
     lastEnd = matcher.end()
     found++
+    run.charge(1)
     visit(matcher)
   }
 }
 
-function findAll(regex: RE2JS, text: string, limit: number): string[] {
+function findAll(regex: RE2JS, text: string, limit: number, run: Run): string[] {
   const matches: string[] = []
-  eachMatch(regex, text, limit, (m) => matches.push(m.group() ?? ''))
+  eachMatch(regex, text, limit, run, (m) => matches.push(m.group() ?? ''))
   return matches
 }
 
@@ -69,21 +70,21 @@ function expand(template: string, m: Matcher): string {
 function replace(regex: RE2JS, text: string, by: string, expands: boolean, run: Run): string {
   let out = ''
   let at = 0
-  eachMatch(regex, text, -1, (m) => {
+  eachMatch(regex, text, -1, run, (m) => {
     out += text.slice(at, m.start()) + (expands ? expand(by, m) : by)
     at = m.end()
-    if (out.length > run.maxLength) refuse(`result is longer than ${run.maxLength} bytes`)
+    reserve(out.length, run)
   })
   return out + text.slice(at)
 }
 
-function split(regex: RE2JS, text: string, limit: number): string[] {
+function split(regex: RE2JS, text: string, limit: number, run: Run): string[] {
   if (limit === 0) return []
   if (regex.pattern() !== '' && text === '') return ['']
   const parts: string[] = []
   let from = 0
   let end = 0
-  eachMatch(regex, text, limit, (m) => {
+  eachMatch(regex, text, limit, run, (m) => {
     if (limit > 0 && parts.length === limit - 1) return
     end = m.start()
     if (m.end() !== 0) parts.push(text.slice(from, end))
@@ -101,8 +102,10 @@ function both(name: string, signature: string, use: (regex: RE2JS, args: string[
 }
 
 export const regexFunctions: FunctionTable = {
-  ...both('regexFind', 'string string', (regex, [text = '']) => findAll(regex, text, 1)[0] ?? ''),
-  ...both('regexFindAll', 'string string int', (regex, [text = '', n]) => textList(findAll(regex, text, Number(n)))),
+  ...both('regexFind', 'string string', (regex, [text = ''], run) => findAll(regex, text, 1, run)[0] ?? ''),
+  ...both('regexFindAll', 'string string int', (regex, [text = '', n], run) =>
+    textList(findAll(regex, text, Number(n), run)),
+  ),
   regexMatch: define('string string', ([pattern, text], run) => {
     let regex: RE2JS
     try {
@@ -120,5 +123,7 @@ export const regexFunctions: FunctionTable = {
   ...both('regexReplaceAllLiteral', 'string string string', (regex, [text = '', by = ''], run) =>
     replace(regex, text, by, false, run),
   ),
-  ...both('regexSplit', 'string string int', (regex, [text = '', n]) => textList(split(regex, text, Number(n)))),
+  ...both('regexSplit', 'string string int', (regex, [text = '', n], run) =>
+    textList(split(regex, text, Number(n), run)),
+  ),
 }

@@ -319,7 +319,7 @@ export const stringFunctions: FunctionTable = {
   shuffle: define('string', ([text], run) => shuffle(text, run)),
   snakecase: define('string', ([text]) => joinWords(text, '_')),
   sortAlpha: define('any', ([list], run) =>
-    textList(Array.isArray(list) ? toTexts(list, run).sort(compareText) : [toText(list, run)]),
+    textList(list == null ? [toText(list, run)] : toTexts(list, run).sort(compareText)),
   ),
   split: define('string string', ([separator, text]) => numberedParts(splitText(text, separator))),
   splitList: define('string string', ([separator, text]) => textList(splitText(text, separator))),
