@@ -36,9 +36,13 @@ export async function scanSchemas(
   const extension = schemaTypes[type] ?? ''
   const folder = join(directory, type)
   const found: FoundSchema[] = []
-  const entries = await readdir(folder).catch(() => [])
-  for (const entry of entries.sort()) {
-    if (!entry.endsWith(extension)) continue
+  const entries = (await readdir(folder).catch(() => [])).sort()
+  for (const entry of entries) {
+    if (!entry.endsWith(extension)) {
+      const bundle = type === 'protobuf' && !entry.startsWith('.') ? await readBundle(folder, entry) : null
+      if (bundle && !entries.some((e) => e === `${entry}.proto` || e.startsWith(`${entry}@`))) found.push(bundle)
+      continue
+    }
     const [name = '', version = '', ...more] = entry.slice(0, -extension.length).split('@')
     if (more.length > 0 || !/^[a-zA-Z0-9_-]+$/.test(name)) {
       problem(`schema file ${entry} has a malformed name`)
@@ -54,6 +58,22 @@ export async function scanSchemas(
     }
   }
   return found
+}
+
+/** A folder of .proto files without a file of its own name: a schema that imports them all (spec/connectors.md 12.5). */
+async function readBundle(folder: string, name: string): Promise<FoundSchema | null> {
+  const supporting: Record<string, string> = {}
+  await readFolder(join(folder, name), '', '.proto', supporting, MAX_FOLDER_DEPTH)
+  const parts = Object.keys(supporting).sort()
+  if (parts.length === 0 || !/^[a-zA-Z0-9_-]+$/.test(name)) return null
+  const imports = parts.map((part) => `import ${JSON.stringify(`${name}/${part}.proto`)};`)
+  return {
+    name,
+    version: '',
+    path: join(folder, name),
+    content: `syntax = "proto3";\n${imports.join('\n')}\n`,
+    supporting,
+  }
 }
 
 async function readText(path: string): Promise<string> {

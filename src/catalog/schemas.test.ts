@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { strToU8, zipSync } from 'fflate'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { loadMessage, loadProtobuf } from '../formats/protobuf.ts'
 import { memoryStore } from '../stores/memory.ts'
 import { readSchemaInfo, SchemaRegistry } from './schemas.ts'
 
@@ -129,6 +130,15 @@ describe('SchemaRegistry with files', () => {
     expect([registry.schemaText('protobuf', 'a'), registry.schemaText('protobuf', 'b')]).toEqual(['etc a', 'data b'])
     expect(registry.schemaText('protobuf', 'a/deep/part')).toBe('part')
     expect(problems).toEqual(['schema file c@1@2.proto has a malformed name'])
+  })
+
+  test('a folder of messages is a schema of its own', async () => {
+    await mkdir(join(root, 'protobuf', 'multi'), { recursive: true })
+    await writeFile(join(root, 'protobuf', 'multi', 'a.proto'), 'syntax = "proto3"; message A { int32 x = 1; }')
+    await writeFile(join(root, 'protobuf', 'multi', 'b.proto'), 'syntax = "proto3"; message B { int32 y = 1; }')
+    const registry = await SchemaRegistry.open(memoryStore(), { directory: root })
+    await loadProtobuf()
+    expect(loadMessage('multi.B', registry).fields.map((f) => f.name)).toEqual(['y'])
   })
 
   test('installs from a location, zip archives with their folder', async () => {

@@ -21,7 +21,7 @@ export const defaultJsonDepth = 300
 const DEEPEST = 2000
 
 const unsafeInteger = /(?:^|[ \t\r\n,:[])-?\d{16,}(?:$|[ \t\r\n,\]}])/
-const outOfRange = /\d[eE]\+?\d{3}|\d{300}/
+const outOfRange = /\d[eE]\+?\d{3}|(?<!\d)\d{300}/
 const largeExponent = /\d[eE]\+?\d{3}/
 const fractionOrExponent = /\d[.eE]/
 
