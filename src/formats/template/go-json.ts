@@ -32,7 +32,8 @@ function findFault(text: string): string | null {
     while (at < text.length && ' \t\r\n'.includes(text[at] as string)) at++
   }
   const invalid = (where: string): string => {
-    const char = String.fromCodePoint(text.codePointAt(at) as number)
+    // The end of the text reads as a space inside a number, a word or an escape.
+    const char = at < text.length ? String.fromCodePoint(text.codePointAt(at) as number) : ' '
     return `invalid character ${shown(char)} ${where}`
   }
   /** Each `{` or `[` not closed yet. */
@@ -49,28 +50,24 @@ function findFault(text: string): string | null {
       if (c < ' ') return invalid('in string literal')
       if (c !== '\\') continue
       at++
-      if (at >= text.length) return end
       if (text[at] === 'u') {
         for (let i = 0; i < 4; i++) {
           at++
-          if (at >= text.length) return end
-          if (!/[0-9a-fA-F]/.test(text[at] as string)) return invalid('in \\u hexadecimal character escape')
+          if (!/[0-9a-fA-F]/.test(text[at] ?? ' ')) return invalid('in \\u hexadecimal character escape')
         }
-      } else if (!'"\\/bfnrt'.includes(text[at] as string)) return invalid('in string escape code')
+      } else if (!'"\\/bfnrt'.includes(text[at] ?? ' ')) return invalid('in string escape code')
     }
     return end
   }
   const digits = (after: string): string | null => {
-    if (at >= text.length) return end
-    if (!/\d/.test(text[at] as string)) return invalid(after)
+    if (!/\d/.test(text[at] ?? ' ')) return invalid(after)
     while (at < text.length && /\d/.test(text[at] as string)) at++
     return null
   }
   const number = (): string | null => {
     if (text[at] === '-') {
       at++
-      if (at >= text.length) return end
-      if (!/\d/.test(text[at] as string)) return invalid('in numeric literal')
+      if (!/\d/.test(text[at] ?? ' ')) return invalid('in numeric literal')
     }
     if (text[at] === '0') at++
     else digits('in numeric literal')
@@ -89,7 +86,6 @@ function findFault(text: string): string | null {
   const word = (literal: string): string | null => {
     for (let i = 1; i < literal.length; i++) {
       at++
-      if (at >= text.length) return end
       if (text[at] !== literal[i]) return invalid(`in literal ${literal} (expecting ${shown(literal[i] as string)})`)
     }
     at++
