@@ -51,13 +51,32 @@ function encodeNumber(value: number): string {
   throw new RowError(`json: unsupported value: ${name}`, 'ENCODE')
 }
 
-/** Own keys in byte order. */
+/** `"key":` of keys met before; rows repeat theirs. */
+const keyTexts = new Map<string, string>()
+/** Keys may come from data, so the cache is emptied when it is full. */
+const MAX_KEY_TEXTS = 2000
+const surrogate = /[\ud800-\udfff]/
+
+function keyText(key: string): string {
+  const known = keyTexts.get(key)
+  if (known !== undefined) return known
+  const text = `${quoteJson(key)}:`
+  if (keyTexts.size >= MAX_KEY_TEXTS) keyTexts.clear()
+  if (key.length <= 100 && !surrogate.test(key)) keyTexts.set(key, text)
+  return text
+}
+
+/** Own keys in byte order. The order of UTF-16 units is another only where surrogates are. */
 function sortedKeys(object: ValueObject): string[] {
   const keys = Object.keys(object)
-  for (let i = 1; i < keys.length; i++) {
-    if (compareText(keys[i - 1] as string, keys[i] as string) > 0) return keys.sort(compareText)
+  let sorted = true
+  for (let i = 0; i < keys.length; i++) {
+    const key = keys[i] as string
+    if (i > 0 && (keys[i - 1] as string) > key) sorted = false
+    // A key met before has been looked at; those with surrogates are never kept.
+    if (!keyTexts.has(key) && surrogate.test(key)) return keys.sort(compareText)
   }
-  return keys
+  return sorted ? keys : keys.sort()
 }
 
 function encodeValue(value: Value | undefined, depth: number): string {
@@ -93,7 +112,7 @@ function encodeValue(value: Value | undefined, depth: number): string {
     // An absent column is undefined; it has no place in the text.
     if (member === undefined) continue
     if (out.length > 1) out += ','
-    out += `${quoteJson(key)}:${encodeValue(member, depth - 1)}`
+    out += keyText(key) + encodeValue(member, depth - 1)
   }
   return `${out}}`
 }
