@@ -94,6 +94,8 @@ function foreign(value: Value): unknown {
   )
 }
 
+const runs = { numRuns: 30 }
+
 describe('protobuf against another implementation', () => {
   test('decodes what it encodes', () => {
     fc.assert(
@@ -105,6 +107,7 @@ describe('protobuf against another implementation', () => {
           .finish()
         expect(decode('all.demo.All', bytes)).toEqual({ ...given, byId: {}, inners: [], ts: null, wrapped: null })
       }),
+      runs,
     )
   })
 
@@ -128,6 +131,7 @@ describe('protobuf against another implementation', () => {
           else expect(found).toEqual(value)
         }
       }),
+      runs,
     )
   })
 
@@ -136,6 +140,7 @@ describe('protobuf against another implementation', () => {
       fc.property(row, (given) => {
         expect(decode('all.All', encode('all.All', given as unknown as Value))).toMatchObject(given)
       }),
+      runs,
     )
   })
 })
