@@ -49,7 +49,8 @@ export interface WindowRange {
  * What moves between operators, always in order.
  * - `rows`: independent items; each is processed and delivered on its own.
  * - `collection`: one unit, the content of a window or of an un-windowed join; `window` null for the latter.
- * - `groups`: a grouped collection; each group is an ordered non-empty list of rows, groups in first-seen order.
+ * - `groups`: a grouped collection; each group is an ordered list of rows, groups in first-seen order. A group is empty only
+ *   as the single group of an un-grouped aggregate over an empty window.
  *
  * `events` is how many events of the ledger travel with the batch: the rows of a `rows` batch, the one stream row behind an
  * un-windowed join, 0 behind a window (which has accounted for its rows itself).

@@ -1,3 +1,4 @@
+import { RowError } from '../core/errors.ts'
 import { goText } from '../core/go-text.ts'
 import type { Row } from '../core/row.ts'
 import type { Value } from '../core/values.ts'
@@ -6,7 +7,7 @@ import type { Evaluate, EvaluationScope, Operator } from './contract.ts'
 
 export interface GroupOptions {
   readonly dimensions: readonly Evaluate[]
-  /** Groups a collection may have; rows of further groups leave under `group_limit`. */
+  /** Groups a collection may have; with more, the collection fails. */
   readonly maxGroups: number
 }
 
@@ -31,20 +32,18 @@ export function groupOperator({ dimensions, maxGroups }: GroupOptions): Operator
       const window = batch.kind === 'collection' ? batch.window : null
       scope.window = window
       const groups = new Map<string, Row[]>()
-      let beyond = 0
       try {
         for (const row of batch.rows) {
           const key = groupKey(dimensions.map((d) => d(row, scope)))
           const group = groups.get(key)
           if (group) group.push(row)
           else if (groups.size < maxGroups) groups.set(key, [row])
-          else beyond++
+          else throw new RowError(`more than ${maxGroups} groups`, 'LIMIT')
         }
       } catch (error) {
         out.fail(asRowError(inClause('Group By', error)), batch.events)
         return
       }
-      if (beyond) out.discard('group_limit', batch.kind === 'rows' ? beyond : 0)
       if (groups.size) out.batch({ kind: 'groups', groups: [...groups.values()], window, events: batch.events })
       else if (batch.events) out.discard('filtered', batch.events)
     },

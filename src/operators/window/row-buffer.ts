@@ -1,0 +1,222 @@
+import type { Row } from '../../core/row.ts'
+import { setField, type Value, type ValueObject } from '../../core/values.ts'
+
+/** Estimate of a row's bytes beside its values: timestamp and bookkeeping. */
+const ROW_BYTES = 24
+
+/**
+ * The rows of a window as columns, in time order: a buffered row costs its values and little more, and the garbage collector
+ * sees a few arrays instead of an object a row. Row objects are made when a window fires.
+ */
+export class RowBuffer {
+  #timestamps: number[] = []
+  /** By column; shorter than the rows when the column has not appeared yet. */
+  #columns = new Map<string, (Value | undefined)[]>()
+  #emitters: string[] = []
+  #meta: (ValueObject | null)[] | null = null
+  #computed: (Map<string, Value> | null)[] | null = null
+  #bytes: number[] = []
+  /** Rows before it are gone; compacted when they are half of the arrays. */
+  #head = 0
+  #totalBytes = 0
+  /** Absolute number of the first row, so that positions survive compaction. */
+  #first = 0
+  #sorted = true
+  /** Rows before this absolute position have been part of a fired window. */
+  #seen = 0
+
+  get length(): number {
+    return this.#timestamps.length - this.#head
+  }
+
+  /** Estimate, for the window's limit. */
+  get bytes(): number {
+    return this.#totalBytes
+  }
+
+  push(row: Row): void {
+    const at = this.#timestamps.length
+    if (at > this.#head && row.timestamp < (this.#timestamps[at - 1] as number)) this.#sorted = false
+    this.#timestamps.push(row.timestamp)
+    this.#emitters.push(row.emitter)
+    let bytes = ROW_BYTES
+    const { message } = row
+    for (const key of Object.keys(message)) {
+      let column = this.#columns.get(key)
+      if (!column) {
+        column = []
+        this.#columns.set(key, column)
+      }
+      while (column.length < at) column.push(undefined)
+      const value = message[key] as Value
+      column.push(value)
+      bytes += sizeOf(value)
+    }
+    if (row.meta !== null && this.#meta === null) this.#meta = new Array(at).fill(null)
+    this.#meta?.push(row.meta)
+    if (row.computed !== null && this.#computed === null) this.#computed = new Array(at).fill(null)
+    this.#computed?.push(row.computed)
+    this.#bytes.push(bytes)
+    this.#totalBytes += bytes
+  }
+
+  timestampAt(i: number): number {
+    return this.#timestamps[this.#head + i] as number
+  }
+
+  /** First row with a timestamp of at least `time`; the length when there is none. */
+  lowerBound(time: number): number {
+    this.#sort()
+    let low = 0
+    let high = this.length
+    while (low < high) {
+      const middle = (low + high) >>> 1
+      if (this.timestampAt(middle) < time) low = middle + 1
+      else high = middle
+    }
+    return low
+  }
+
+  row(i: number): Row {
+    const at = this.#head + i
+    const message: ValueObject = {}
+    for (const [key, column] of this.#columns) {
+      const value = column[at]
+      if (value !== undefined) setField(message, key, value)
+    }
+    return {
+      emitter: this.#emitters[at] as string,
+      message,
+      meta: this.#meta?.[at] ?? null,
+      timestamp: this.#timestamps[at] as number,
+      computed: this.#computed?.[at] ?? null,
+      parts: null,
+    }
+  }
+
+  /** Rows [from, to) as objects; they count as seen by a window. */
+  fire(from: number, to: number): Row[] {
+    const rows: Row[] = []
+    for (let i = from; i < to; i++) rows.push(this.row(i))
+    this.see(to)
+    return rows
+  }
+
+  /** Marks rows before `to` as part of a fired window. */
+  see(to: number): void {
+    this.#seen = Math.max(this.#seen, this.#first + to)
+  }
+
+  /** Drops the first `count` rows; says how many of them had been part of a fired window. */
+  evict(count: number): { seen: number; unseen: number } {
+    if (count <= 0) return { seen: 0, unseen: 0 }
+    const seen = Math.min(count, Math.max(0, this.#seen - this.#first))
+    for (let i = 0; i < count; i++) this.#totalBytes -= this.#bytes[this.#head + i] as number
+    this.#head += count
+    this.#first += count
+    if (this.length === 0) this.#reset()
+    else if (this.#head > 1024 && this.#head * 2 > this.#timestamps.length) this.#compact()
+    return { seen, unseen: count - seen }
+  }
+
+  #reset(): void {
+    this.#timestamps = []
+    this.#columns = new Map()
+    this.#emitters = []
+    this.#meta = null
+    this.#computed = null
+    this.#bytes = []
+    this.#head = 0
+    this.#totalBytes = 0
+    this.#sorted = true
+  }
+
+  #compact(): void {
+    this.#permute(Array.from({ length: this.length }, (_, i) => this.#head + i))
+  }
+
+  /** Rows that came out of order (several sources of one rule) are put in time order, ties as they came. */
+  #sort(): void {
+    if (this.#sorted) return
+    const order = Array.from({ length: this.length }, (_, i) => this.#head + i)
+    order.sort((a, b) => (this.#timestamps[a] as number) - (this.#timestamps[b] as number) || a - b)
+    this.#permute(order)
+    this.#sorted = true
+  }
+
+  #permute(order: readonly number[]): void {
+    const pick = <T>(list: readonly T[]): T[] => order.map((i) => list[i] as T)
+    this.#timestamps = pick(this.#timestamps)
+    this.#emitters = pick(this.#emitters)
+    this.#bytes = pick(this.#bytes)
+    if (this.#meta) this.#meta = pick(this.#meta)
+    if (this.#computed) this.#computed = pick(this.#computed)
+    for (const [key, column] of this.#columns) {
+      const kept = pick(column)
+      if (kept.some((v) => v !== undefined)) this.#columns.set(key, kept)
+      else this.#columns.delete(key)
+    }
+    this.#head = 0
+  }
+
+  save(): Value {
+    const rows: Value[] = []
+    for (let i = 0; i < this.length; i++) rows.push(saveRow(this.row(i)))
+    return { rows, seen: Math.max(0, this.#seen - this.#first) }
+  }
+
+  load(saved: Value): void {
+    this.#reset()
+    this.#first = 0
+    const state = saved as { rows: Value[]; seen: number }
+    for (const row of state.rows) this.push(loadRow(row))
+    this.#seen = Number(state.seen)
+  }
+}
+
+/** A row as a value, for checkpoints. */
+export function saveRow(row: Row): Value {
+  return {
+    emitter: row.emitter,
+    message: row.message,
+    meta: row.meta,
+    timestamp: row.timestamp,
+    computed: row.computed ? [...row.computed].map(([k, v]) => [k, v]) : null,
+    parts: row.parts ? row.parts.map(saveRow) : null,
+  }
+}
+
+export function loadRow(saved: Value): Row {
+  const s = saved as {
+    emitter: string
+    message: ValueObject
+    meta: ValueObject | null
+    timestamp: number
+    computed: [string, Value][] | null
+    parts: Value[] | null
+  }
+  return {
+    emitter: s.emitter,
+    message: s.message,
+    meta: s.meta,
+    timestamp: Number(s.timestamp),
+    computed: s.computed ? new Map(s.computed) : null,
+    parts: s.parts ? s.parts.map(loadRow) : null,
+  }
+}
+
+function sizeOf(value: Value): number {
+  switch (typeof value) {
+    case 'string':
+      return 24 + value.length
+    case 'bigint':
+      return 24
+    case 'object':
+      if (value === null) return 8
+      if (Array.isArray(value)) return value.reduce((sum: number, v) => sum + sizeOf(v), 32)
+      if (value instanceof Uint8Array) return 64 + value.length
+      return Object.keys(value).reduce((sum, k) => sum + 16 + k.length + sizeOf((value as ValueObject)[k] as Value), 48)
+    default:
+      return 8
+  }
+}

@@ -1,0 +1,139 @@
+/**
+ * Session windows (spec/sql.md 3.6, 3.11): rows closer together than the timeout are one session; an aligned tick every
+ * maximum cuts a session that has lasted at least that long.
+ */
+import type { Emit, Operator, OperatorContext, State } from '../contract.ts'
+import { alignedEnd, nextEnd, unitMs } from './align.ts'
+import type { WindowSpec } from './contract.ts'
+import { rowsOf, type WindowContent } from './support.ts'
+
+export function session(spec: WindowSpec, name: string, content: WindowContent): Operator {
+  return spec.eventTime ? eventTimeSession(spec, name, content) : processingTimeSession(spec, name, content)
+}
+
+function processingTimeSession(spec: WindowSpec, name: string, content: WindowContent): Operator {
+  const timeout = spec.interval * unitMs[spec.unit]
+  const maximum = spec.length * unitMs[spec.unit]
+  let context: OperatorContext
+  let tick: number | null = null
+  /** Inactivity ends the session then; null = no session. */
+  let expires: number | null = null
+  /** Start of the open session: its first row, or the tick that cut it. */
+  let start = 0
+
+  const wake = (): void => context.wakeAt(expires === null ? tick : Math.min(expires, tick as number))
+  const fire = (to: number, end: number, out: Emit): void => {
+    content.fire(0, to, { start, end, trigger: end }, out)
+    content.release(to, out)
+  }
+
+  return {
+    name,
+    get held() {
+      return content.length
+    },
+    open(c) {
+      context = c
+      tick ??= alignedEnd(c.now(), spec.length, spec.unit, c.timezone)
+      wake()
+    },
+    push(batch, out) {
+      for (const row of rowsOf(batch)) {
+        if (content.length === 0 && expires === null) start = row.timestamp
+        content.add(row, out)
+        expires = row.timestamp + timeout
+      }
+      wake()
+    },
+    tick(now, out) {
+      for (;;) {
+        const next = expires === null ? (tick as number) : Math.min(expires, tick as number)
+        if (next > now) break
+        if (next === expires) {
+          expires = null
+          if (content.length) fire(content.length, next, out)
+        } else {
+          if (content.length && next - content.timestampAt(0) >= maximum) {
+            fire(content.lowerBound(next), next, out)
+            start = next
+            // Nothing left: the next row begins a session of its own (D5).
+            if (content.length === 0) expires = null
+          }
+          tick = nextEnd(next, spec.length, spec.unit, context.timezone)
+        }
+      }
+      wake()
+    },
+    save: () => ({ rows: content.save(), tick, expires, start }),
+    load(state) {
+      const s = state as { rows: State; tick: number | null; expires: number | null; start: number }
+      content.load(s.rows)
+      tick = s.tick === null ? null : Number(s.tick)
+      expires = s.expires === null ? null : Number(s.expires)
+      start = Number(s.start)
+    },
+  }
+}
+
+/** Recomputed over the buffered rows at each watermark. */
+function eventTimeSession(spec: WindowSpec, name: string, content: WindowContent): Operator {
+  const timeout = spec.interval * unitMs[spec.unit]
+  const maximum = spec.length * unitMs[spec.unit]
+  let zone = 'UTC'
+  /** Set by a tick cut: where the next session starts; otherwise with its first row. */
+  let cut: number | null = null
+
+  /** End of the first session among rows up to the watermark, and whether a tick cut it; null = still open. */
+  const firstEnd = (watermark: number): { end: number; byTick: boolean } | null => {
+    const rows = content.lowerBound(watermark + 1)
+    if (rows === 0) return null
+    const first = content.timestampAt(0)
+    let tick = alignedEnd(first, spec.length, spec.unit, zone)
+    let previous = first
+    for (let i = 0; i < rows; i++) {
+      const time = content.timestampAt(i)
+      let end: { end: number; byTick: boolean } | null = null
+      if (time - previous > timeout) end = { end: previous + timeout, byTick: false }
+      while (time > tick) {
+        if (tick - maximum > first && (end === null || tick <= end.end)) end = { end: tick, byTick: true }
+        tick = nextEnd(tick, spec.length, spec.unit, zone)
+        if (end) break
+      }
+      if (end) return end
+      previous = time
+    }
+    return watermark - previous > timeout ? { end: previous + timeout, byTick: false } : null
+  }
+
+  return {
+    name,
+    get held() {
+      return content.length
+    },
+    open(c) {
+      zone = c.timezone
+    },
+    push(batch, out) {
+      for (const row of rowsOf(batch)) {
+        content.add(row, out)
+      }
+    },
+    watermark(time, out) {
+      for (let found = firstEnd(time); found && found.end <= time; found = firstEnd(time)) {
+        const to = content.lowerBound(found.end)
+        const start = cut ?? content.timestampAt(0)
+        cut = found.byTick ? found.end : null
+        if (to === 0) break
+        content.fire(0, to, { start, end: found.end, trigger: found.end }, out)
+        content.release(to, out)
+      }
+      out.watermark(time)
+    },
+    save: () => ({ rows: content.save(), cut }),
+    load(state) {
+      const s = state as { rows: State; cut: number | null }
+      content.load(s.rows)
+      cut = s.cut === null ? null : Number(s.cut)
+    },
+  }
+}
