@@ -1,12 +1,13 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { ValueObject } from '../core/values.ts'
+import { compileTemplate } from './template/compile.ts'
 import { createTransform, type TransformItem, type TransformOptions } from './transform.ts'
 
-const template = { now: () => 0, random: () => 0 }
+const compile = (text: string) => compileTemplate(text, { now: () => 0, random: () => 0 })
 
 const transform = (options: TransformOptions, rows: ValueObject[]): TransformItem[] =>
-  createTransform(options, template)(rows)
+  createTransform(options, compile)(rows)
 
 const messageOf = (item: TransformItem | undefined): string =>
   item?.kind === 'error' ? item.error.message : `not an error: ${item?.kind}`

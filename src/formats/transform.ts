@@ -6,9 +6,9 @@
 import { IxionError, RowError } from '../core/errors.ts'
 import { goText } from '../core/go-text.ts'
 import { copyFields, getField, isObject, setField, type Value, type ValueObject } from '../core/values.ts'
-import { compileTemplate, type Template, type TemplateOptions } from './template/compile.ts'
+import type { Template } from './template/compile.ts'
 import { decodeGoJson } from './template/go-json.ts'
-import type { RenderedProperties } from './template/properties.ts'
+import type { CompileTemplate, RenderedProperties } from './template/properties.ts'
 
 export interface TransformOptions {
   /** One output per row instead of one per result; default false. */
@@ -46,12 +46,13 @@ const textFormats = new Set(['json', 'delimited', 'urlencoded'])
 
 /**
  * Compiles a sink's transform. Throws IxionError INVALID_PROPERTY for contradicting options and templates that do not parse.
+ * `compile` is compileTemplate with its options; it comes from outside so that a sink without templates does not load it.
  * `hasFields`: the sink takes `fields` itself (influx, sql), so nothing is selected here. `sliceTuples`: the rule runs with
  * `experiment.useSliceTuple`, which knows columns by position and refuses selections.
  */
 export function createTransform(
   options: TransformOptions,
-  template: TemplateOptions,
+  compile: CompileTemplate,
   context: { readonly hasFields?: boolean; readonly sliceTuples?: boolean } = {},
 ): Transform {
   const fields = context.hasFields ? [] : (options.fields ?? [])
@@ -69,8 +70,8 @@ export function createTransform(
   }
   const selects = dataField !== '' || fields.length > 0 || excludeFields.length > 0
   const select = (data: Value): Value => selected(data, dataField, fields, excludeFields)
-  const render = options.dataTemplate ? compileTemplate(options.dataTemplate, template) : null
-  const properties = (options.templates ?? []).map((text) => [text, compileTemplate(text, template)] as const)
+  const render = options.dataTemplate ? compile(options.dataTemplate) : null
+  const properties = (options.templates ?? []).map((text) => [text, compile(text)] as const)
   const sendsText = textFormats.has((options.format || 'json').toLowerCase())
 
   const transformed = (data: Value): TransformItem => {

@@ -1,7 +1,8 @@
 import { expect, it } from 'vitest'
+import { compileTemplate } from './compile.ts'
 import { compileProperty, findTemplates, isTemplate } from './properties.ts'
 
-const options = { now: () => 0, random: () => 0 }
+const compile = (text: string) => compileTemplate(text, { now: () => 0, random: () => 0 })
 
 it('sees an action on one line as a template', () => {
   expect(['a', '{{', '}}{{', '{{a', '{ {.a}}'].filter(isTemplate)).toEqual([])
@@ -21,10 +22,10 @@ it('finds templates in nested maps but not in lists', () => {
 })
 
 it('renders a property, and leaves other text alone', () => {
-  expect(compileProperty('devices/{{.id}}', options)({ id: 7n })).toBe('devices/7')
-  expect(compileProperty('devices/{.id}', options)({ id: 7n })).toBe('devices/{.id}')
-  expect(() => compileProperty('{{.a', options)).not.toThrow()
-  expect(() => compileProperty('{{bad}}', options)).toThrow(
+  expect(compileProperty('devices/{{.id}}', compile)({ id: 7n })).toBe('devices/7')
+  expect(compileProperty('devices/{.id}', compile)({ id: 7n })).toBe('devices/{.id}')
+  expect(() => compileProperty('{{.a', compile)).not.toThrow()
+  expect(() => compileProperty('{{bad}}', compile)).toThrow(
     'Template Invalid: template: sink:1: function "bad" not defined',
   )
 })

@@ -3,7 +3,10 @@
  */
 import { IxionError, messageOf } from '../../core/errors.ts'
 import { isObject, type ValueObject } from '../../core/values.ts'
-import { compileTemplate, type Template, type TemplateOptions } from './compile.ts'
+import type { Template } from './compile.ts'
+
+/** compileTemplate with its options given. Injected, so that nothing here loads the template language. */
+export type CompileTemplate = (text: string) => Template
 
 /** True for a text with an action on one line: eKuiper's `{{(.*?)}}`. */
 export function isTemplate(text: string): boolean {
@@ -31,10 +34,10 @@ export function findTemplates(properties: ValueObject): string[] {
 }
 
 /** A property's text for one row (or list of rows); a text that is no template is itself. */
-export function compileProperty(text: string, options: TemplateOptions): Template {
+export function compileProperty(text: string, compile: CompileTemplate): Template {
   if (!isTemplate(text)) return () => text
   try {
-    return compileTemplate(text, options)
+    return compile(text)
   } catch (error) {
     if (!(error instanceof IxionError)) throw error
     const { line, column, hint } = error

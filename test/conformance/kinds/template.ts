@@ -3,13 +3,13 @@ import { IxionError, messageOf } from '../../../src/core/errors.ts'
 import { compileJsonPath } from '../../../src/core/json-path/index.ts'
 import type { Value, ValueObject } from '../../../src/core/values.ts'
 import { decodeJsonText } from '../../../src/formats/json.ts'
-import { compileTemplate, type TemplateOptions } from '../../../src/formats/template/compile.ts'
+import { compileTemplate } from '../../../src/formats/template/compile.ts'
 import { compileProperty, findTemplates } from '../../../src/formats/template/properties.ts'
 import { createTransform, selected, type TransformItem, type TransformOptions } from '../../../src/formats/transform.ts'
 import { type Case, type CaseRunner, fail, type Outcome, pass } from '../contract.ts'
 import { fromTagged, sameValue, show } from '../values.ts'
 
-const options: TemplateOptions = { now: () => 1_541_152_486_000, random: () => 0.5 }
+const compile = (text: string) => compileTemplate(text, { now: () => 1_541_152_486_000, random: () => 0.5 })
 
 interface Attempt {
   readonly value?: Value
@@ -77,7 +77,7 @@ function shapeOf(item: TransformItem): Value {
 }
 
 function sinkTransform(c: Case): Outcome {
-  const transform = createTransform({ ...(c.config as TransformOptions), templates: c.propTemplates ?? [] }, options)
+  const transform = createTransform({ ...(c.config as TransformOptions), templates: c.propTemplates ?? [] }, compile)
   for (const [i, step] of c.steps.entries()) {
     const actual = transform(rowsOf(step.input)).map(shapeOf)
     const expected = step.outputs.map((o: Record<string, unknown> | null) =>
@@ -93,12 +93,12 @@ export const run: CaseRunner = (c) => {
   switch (c.op) {
     case 'template':
       return compare(
-        attempt(() => compileTemplate(c.template, options)(fromTagged(c.input))),
+        attempt(() => compile(c.template)(fromTagged(c.input))),
         c,
       )
     case 'prop':
       return compare(
-        attempt(() => compileProperty(c.template, options)(fromTagged(c.input))),
+        attempt(() => compileProperty(c.template, compile)(fromTagged(c.input))),
         c,
       )
     case 'jsonpath': {
@@ -118,7 +118,7 @@ export const run: CaseRunner = (c) => {
       const sliceTuples = c.options?.experiment?.useSliceTuple === true
       return compare(
         attempt(() => {
-          createTransform(c.config, options, { sliceTuples })
+          createTransform(c.config, compile, { sliceTuples })
           return null
         }),
         c,
