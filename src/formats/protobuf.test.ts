@@ -224,7 +224,7 @@ describe('protobuf by hand-made bytes', () => {
 
   test('deep nesting and floods of defaults end in a LIMIT error', () => {
     let bytes = new Uint8Array()
-    for (let i = 0; i < 10_000; i++) {
+    for (let i = 0; i < 2000; i++) {
       const size: number[] = []
       for (let n = bytes.length; ; n >>= 7) {
         size.push(n > 127 ? (n & 127) | 128 : n)
@@ -234,16 +234,16 @@ describe('protobuf by hand-made bytes', () => {
     }
     const payload = Uint8Array.from([0xba, 0x01, ...varint(bytes.length), ...bytes])
     expect(() => decode('all.All', payload)).toThrow('nested too deep')
-    const flood = new Uint8Array(600_000)
+    const flood = new Uint8Array(60_000)
     for (let i = 0; i < flood.length; i += 3) flood.set([0xe2, 0x01, 0x00], i)
     expect(() => decode('all.All', flood)).not.toThrow()
     const wide = schemaSource({
       w: `syntax = "proto3"; message W { repeated W w = 1; ${Array.from({ length: 200 }, (_, i) => `int32 f${i} = ${i + 2};`).join('')} }`,
     })
-    const lots = new Uint8Array(200_000)
+    const lots = new Uint8Array(20_000)
     for (let i = 0; i < lots.length; i += 2) lots.set([0x0a, 0x00], i)
     expect(() => protobufFormat.decoder({ ...decodeOptions, schemaId: 'w.W' }, wide).decode(lots)).toThrow(
-      'more than 2000000 values',
+      'too many values for 20000 bytes',
     )
   })
 })

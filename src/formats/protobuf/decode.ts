@@ -5,8 +5,9 @@ import { decodeUtf8, encodeUtf8 } from '../../core/utf8.ts'
 import { getField, setField, type Value, type ValueObject } from '../../core/values.ts'
 import type { FieldPlan, MessagePlan, ScalarKind } from './schema.ts'
 
-/** Values one payload may give, defaults included: two bytes can announce a message of a hundred defaults. */
-const MAX_VALUES = 2_000_000
+/** Values a payload may give, defaults included, as two bytes can announce a message of a hundred defaults: some, and more by size. */
+const SPARE_VALUES = 100_000
+const VALUES_PER_BYTE = 4
 
 interface Reader {
   readonly bytes: Uint8Array
@@ -14,6 +15,7 @@ interface Reader {
   at: number
   end: number
   readonly name: string
+  /** How many more values may come. */
   values: number
 }
 
@@ -29,7 +31,14 @@ export function decodeMessage(
   maxDepth: number,
 ): ValueObject {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
-  const reader: Reader = { bytes, view, at: 0, end: bytes.length, name: plan.name, values: 0 }
+  const reader: Reader = {
+    bytes,
+    view,
+    at: 0,
+    end: bytes.length,
+    name: plan.name,
+    values: SPARE_VALUES + VALUES_PER_BYTE * bytes.length,
+  }
   const row: ValueObject = {}
   readFields(plan, reader, row, wanted, maxDepth, 0)
   return row
@@ -200,8 +209,11 @@ function readFields(
 }
 
 function count(reader: Reader): void {
-  if (++reader.values > MAX_VALUES) {
-    throw new RowError(`cannot parse protobuf ${reader.name}: more than ${MAX_VALUES} values`, 'LIMIT')
+  if (--reader.values < 0) {
+    throw new RowError(
+      `cannot parse protobuf ${reader.name}: too many values for ${reader.bytes.length} bytes`,
+      'LIMIT',
+    )
   }
 }
 
