@@ -7,7 +7,8 @@ import { compressor } from '../formats/compression.ts'
 import type { EncodeOptions } from '../formats/contract.ts'
 import { encryptor } from '../formats/encryption.ts'
 import { formatNamed, loadFormat } from '../formats/index.ts'
-import { isTemplate } from '../formats/template/properties.ts'
+import { compileTemplate } from '../formats/template/compile.ts'
+import { type CompileTemplate, isTemplate } from '../formats/template/properties.ts'
 import { createTransform, type TransformItem } from '../formats/transform.ts'
 import type { SinkFacts } from '../plan/topology.ts'
 import { NodeMetrics } from '../runtime/metrics.ts'
@@ -47,7 +48,7 @@ export function resolveSink(environment: EngineEnvironment, rule: string, action
   formatNamed(common.format)
   const dynamic = dynamicProperties(own)
   // Contradictions and template errors are found now, not at the first row.
-  createTransform({ ...common, templates: [...dynamic.values()] }, templateOptions(environment))
+  createTransform({ ...common, templates: [...dynamic.values()] }, templateCompiler(environment))
   const batch = common.batchSize > 0 || common.lingerInterval > 0
   return {
     name: `${action.type}_${action.index}`,
@@ -105,9 +106,9 @@ function dynamicProperties(own: ValueObject): Map<string, string> {
   return found
 }
 
-function templateOptions(environment: EngineEnvironment) {
+function templateCompiler(environment: EngineEnvironment): CompileTemplate {
   const { clock, timezone } = environment
-  return { now: () => clock.now(), random: () => clock.random(), zone: timezone }
+  return (text) => compileTemplate(text, { now: () => clock.now(), random: () => clock.random(), zone: timezone })
 }
 
 export async function createSinkRun(
@@ -152,7 +153,7 @@ export async function createSinkRun(
       run: await encryptor(common.encryption, common.encProps ?? {}, environment.options),
     })
   }
-  const transform = createTransform({ ...common, templates: [...dynamic.values()] }, templateOptions(environment))
+  const transform = createTransform({ ...common, templates: [...dynamic.values()] }, templateCompiler(environment))
   const chain = createSinkChain({
     clock,
     takes: connector.takes,
