@@ -9,6 +9,7 @@ import {
   COLUMN_BYTES,
   COLUMN_COUNT,
   COLUMNS,
+  type DictionaryTables,
   DONE,
   FAILED,
   FAILURE_ROOM,
@@ -20,6 +21,7 @@ import {
   PAYLOADS,
   POSITION,
   pagesFor,
+  planDictionary,
   planLayout,
   ROW_COUNT,
   ROWS,
@@ -58,6 +60,16 @@ interface Exports {
     closeLength: number,
   ): number
   rowsEncoded(): number
+  textId(dictionary: number, start: number, length: number): number
+  columnIds(
+    dictionary: number,
+    kinds: number,
+    starts: number,
+    ends: number,
+    selected: number,
+    count: number,
+    out: number,
+  ): void
 }
 
 /** Rows of one batch at most, failures of one batch at most, bytes scanned in one piece (more when one payload is longer). */
@@ -98,6 +110,8 @@ export interface ScannedBatch extends ColumnBatch {
   readonly computed: readonly Column[]
   /** Rows chosen for output; filled by the caller. */
   readonly selected: Uint32Array
+  /** Room for as many row numbers again, for the caller's use. */
+  readonly undecided: Uint32Array
 }
 
 export interface ScanSettings {
@@ -143,8 +157,30 @@ export interface Kernel {
    * the next call.
    */
   encode(job: EncodeJob, from: number, to: number, write: WriteRows): number
+  /** Present on a kernel that was made with one. */
+  readonly dictionary: KernelDictionary | null
   readonly memoryBytes: number
   readonly heapBase: number
+}
+
+/** Texts and their dense ids, kept between scans. */
+export interface KernelDictionary {
+  readonly size: number
+  /**
+   * Ids of the first `count` selected rows' texts in a scanned column (what is between the quotes): -1 when there is no room
+   * for a new one, -2 where the value is not TEXT. Valid until the next call.
+   */
+  ids(column: number, count: number): Int32Array
+  /** The id of a text, or -1 when it is new and there is no room. */
+  id(text: Uint8Array): number
+  /** A view on the text of an id, valid until the next scan. */
+  text(id: number): Uint8Array
+  clear(): void
+}
+
+export interface DictionarySize {
+  readonly ids: number
+  readonly textBytes: number
 }
 
 export interface ColumnAddress {
@@ -211,18 +247,21 @@ interface Views {
   readonly rowEnds: Uint32Array
   readonly rowPayloads: Uint32Array
   readonly selected: Uint32Array
+  readonly undecided: Uint32Array
 }
 
 const noFailures: ScanFailure[] = []
 const latin1 = new TextDecoder('latin1')
 
-/** A kernel with its own memory (about 0.5 MB when used). */
-export function createKernel(): Kernel {
+/** A kernel with its own memory (about 0.5 MB when used), and with a dictionary of a fixed size where asked for. */
+export function createKernel(dictionarySize: DictionarySize | null = null): Kernel {
   compiled ??= new Module(decodeBase64(kernelBinary))
   const kernel = new Instance(compiled).exports as unknown as Exports
   const { memory } = kernel
   const headerWord = kernel.header() >> 2
-  const heapBase = (kernel.heapBase() + 63) & ~63
+  const firstByte = (kernel.heapBase() + 63) & ~63
+  const tables = dictionarySize && planDictionary(firstByte, dictionarySize)
+  const heapBase = tables ? tables.end : firstByte
   let buffer: ArrayBufferLike = memory.buffer
   let bytes = new Uint8Array(buffer)
   let words = new Uint32Array(buffer)
@@ -244,6 +283,50 @@ export function createKernel(): Kernel {
       bytes = new Uint8Array(buffer)
       words = new Uint32Array(buffer)
       views = null
+    }
+  }
+
+  function columnAddress(index: number): ColumnAddress {
+    const { layout, capacity, columns } = views as Views
+    const numbers = layout.columns + index * COLUMN_BYTES * capacity
+    return {
+      numbers,
+      starts: numbers + 8 * capacity,
+      ends: numbers + 12 * capacity,
+      kinds: numbers + 16 * capacity,
+      text: index < columns.length,
+    }
+  }
+
+  function openDictionary(t: DictionaryTables): KernelDictionary {
+    reserve(t.end)
+    words.set([0, t.slotCount - 1, t.ids, 0, t.textBytes, t.slots, t.entries, t.texts], t.block >> 2)
+    const count = t.block >> 2
+    return {
+      get size() {
+        return words[count] as number
+      },
+      ids(column, rows) {
+        const { layout } = views as Views
+        const { kinds, starts, ends } = columnAddress(column)
+        kernel.columnIds(t.block, kinds, starts, ends, layout.selected, rows, layout.ids)
+        return new Int32Array(buffer, layout.ids, rows)
+      },
+      id(text) {
+        if (text.length > t.scratchBytes) return -1
+        bytes.set(text, t.scratch)
+        return kernel.textId(t.block, t.scratch, text.length)
+      },
+      text(id) {
+        const entry = (t.entries >> 2) + 4 * id
+        const start = words[entry + 1] as number
+        return bytes.subarray(start, start + (words[entry + 2] as number))
+      },
+      clear() {
+        words[count] = 0
+        words[count + 3] = 0
+        words.fill(0, t.slots >> 2, (t.slots >> 2) + t.slotCount)
+      },
     }
   }
 
@@ -323,6 +406,7 @@ export function createKernel(): Kernel {
       rowEnds: new Uint32Array(buffer, layout.rows + 4 * capacity, capacity),
       rowPayloads: new Uint32Array(buffer, layout.rows + 8 * capacity, capacity),
       selected: new Uint32Array(buffer, layout.selected, capacity),
+      undecided: new Uint32Array(buffer, layout.undecided, capacity),
     }
     return views
   }
@@ -366,6 +450,7 @@ export function createKernel(): Kernel {
       rowEnds: v.rowEnds,
       rowPayloads: v.rowPayloads,
       selected: v.selected,
+      undecided: v.undecided,
       failures,
       payloadsDone: get(DONE),
       consumed: get(POSITION) - consumedFrom,
@@ -483,17 +568,8 @@ export function createKernel(): Kernel {
       return { address: v.layout.program, bytes }
     },
 
-    columnAddress(index) {
-      const { layout, capacity, columns } = views as Views
-      const numbers = layout.columns + index * COLUMN_BYTES * capacity
-      return {
-        numbers,
-        starts: numbers + 8 * capacity,
-        ends: numbers + 12 * capacity,
-        kinds: numbers + 16 * capacity,
-        text: index < columns.length,
-      }
-    },
+    columnAddress,
+    dictionary: tables && openDictionary(tables),
 
     encode(job, from, to, write) {
       const { layout } = views as Views

@@ -31,6 +31,8 @@ export interface Layout {
   readonly payloads: number
   readonly masks: number
   readonly selected: number
+  readonly undecided: number
+  readonly ids: number
   readonly rows: number
   readonly columns: number
   readonly input: number
@@ -52,13 +54,52 @@ export interface Sizes {
   readonly output: number
 }
 
-export function planLayout(base: number, sizes: Sizes): Layout {
+/** Regions one behind the other, each with slack for vector loads. */
+function placement(base: number): { place: (bytes: number) => number; end: () => number } {
   let at = base
-  const place = (bytes: number): number => {
-    const here = at
-    at = (at + bytes + SLACK + 15) & ~15
-    return here
+  return {
+    place: (bytes) => {
+      const here = at
+      at = (at + bytes + SLACK + 15) & ~15
+      return here
+    },
+    end: () => at,
   }
+}
+
+/** The tables of assembly/dictionary.ts. */
+export interface DictionaryTables {
+  readonly ids: number
+  readonly textBytes: number
+  readonly block: number
+  readonly slots: number
+  readonly slotCount: number
+  readonly entries: number
+  readonly texts: number
+  readonly scratch: number
+  readonly scratchBytes: number
+  readonly end: number
+}
+
+export function planDictionary(base: number, size: { ids: number; textBytes: number }): DictionaryTables {
+  const { place, end } = placement(base)
+  const slotCount = 2 ** Math.ceil(Math.log2(2 * size.ids))
+  const scratchBytes = Math.min(size.textBytes, PAGE)
+  return {
+    ...size,
+    block: place(32),
+    slots: place(slotCount * 4),
+    slotCount,
+    entries: place(size.ids * 16),
+    texts: place(size.textBytes),
+    scratch: place(scratchBytes),
+    scratchBytes,
+    end: end(),
+  }
+}
+
+export function planLayout(base: number, sizes: Sizes): Layout {
+  const { place, end } = placement(base)
   place(sizes.shape)
   return {
     program: place(sizes.program),
@@ -67,11 +108,13 @@ export function planLayout(base: number, sizes: Sizes): Layout {
     payloads: place(sizes.payloads * 8),
     masks: place(sizes.columns * 4),
     selected: place(sizes.capacity * 4),
+    undecided: place(sizes.capacity * 4),
+    ids: place(sizes.capacity * 4),
     rows: place(sizes.capacity * 12),
     columns: place(sizes.capacity * COLUMN_BYTES * sizes.columns),
     input: place(sizes.input),
     output: place(sizes.output),
-    end: at,
+    end: end(),
   }
 }
 

@@ -117,7 +117,6 @@ function createChain(
   /** Kinds of the last batch's columns, and the loop for them; undefined before the first. */
   const lastMasks = new Uint32Array(types.length)
   let lastLoop: Loop | null | undefined
-  const bails = new Uint32Array(2048)
   const counts = new Uint32Array(2)
   const out = new OutputText()
   const settings: ScanSettings = {
@@ -211,11 +210,11 @@ function createChain(
     const job = loadProgram(k, program)
     const loop = loopFor(batch)
     if (loop) {
-      loop(rowCount, batch.columns, batch.computed, batch.selected, bails, counts, batch.bytes, job.constants)
+      loop(rowCount, batch.columns, batch.computed, batch.selected, batch.undecided, counts, batch.bytes, job.constants)
       pass = counts[0] as number
       undecided = counts[1] as number
     } else {
-      for (let r = 0; r < rowCount; r++) bails[r] = r
+      for (let r = 0; r < rowCount; r++) batch.undecided[r] = r
       undecided = rowCount
     }
     filtered += rowCount - pass - undecided
@@ -242,7 +241,7 @@ function createChain(
     unfit: ReadonlySet<number> | null,
     encode: (from: number, to: number) => void,
   ): void {
-    const { selected, rowPayloads, failures, rowCount } = batch
+    const { selected, undecided: bails, rowPayloads, failures, rowCount } = batch
     // The failures' bytes, and undecided rows, lie in memory that encoding does not touch.
     let nextPass = 0
     let nextBail = 0

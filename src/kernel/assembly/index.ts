@@ -2,6 +2,7 @@
 import { H } from './state'
 
 export { checkRest, kindMasks, scanLines, scanMore, scanPayloads } from './scan'
+export { columnIds, textId } from './dictionary'
 export { encodeRows, rowsEncoded } from './encode'
 
 export function header(): usize {
