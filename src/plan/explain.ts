@@ -131,10 +131,13 @@ function bare(call: CallExpression): CallExpression {
 }
 
 function projectInfo(node: ProjectNode, renamed: ReadonlySet<string>): string {
+  const later = new Set(node.fields.flatMap((f) => (f.alias === null ? [] : [f.alias])))
   const fields = node.fields.map(({ expression: e, alias }) => {
+    if (alias !== null) later.delete(alias)
     if (e.kind === 'wildcard' && e.stream === null) return '*'
     const plain = alias === null || (e.kind === 'column' && renamed.has(`${e.stream}.${e.name}`))
-    return plain ? fieldText(e) : `$$alias.${alias},aliasRef:${fieldText(e)}`
+    const text = fieldText(e, later)
+    return plain ? text : `$$alias.${alias},aliasRef:${text}`
   })
   return `Fields:[ ${fields.join(', ')} ]${node.limit === null ? '' : `, Limit:${node.limit}`}`
 }

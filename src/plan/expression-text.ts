@@ -12,9 +12,9 @@ export function expressionText(e: Expression): string {
   return explainExpression(writtenForm(e))
 }
 
-/** The text of a select field's expression: see {@link writtenForm}. */
-export function fieldText(e: Expression): string {
-  return explainExpression(renames(writtenForm(e)))
+/** The text of a select field's expression; aliases in `later` are defined by fields behind it. See {@link writtenForm}. */
+export function fieldText(e: Expression, later: ReadonlySet<string>): string {
+  return explainExpression(renames(writtenForm(e), later))
 }
 
 /**
@@ -58,9 +58,10 @@ function expandedSize(): (e: Expression) => number {
   return sizeOf
 }
 
-function renames(e: Expression): Expression {
+function renames(e: Expression, later: ReadonlySet<string> = new Set()): Expression {
   return rewriter((x) => {
     if (x.kind !== 'alias' || x.expression.kind !== 'column' || x.expression.stream === null) return x
+    if (later.has(x.name)) return x
     return { kind: 'column', stream: null, name: x.name, at: x.at }
   })(e)
 }

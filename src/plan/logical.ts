@@ -91,6 +91,7 @@ export interface JoinAlignNode {
 export interface JoinNode {
   readonly kind: 'join'
   readonly input: PlanNode
+  /** In text order. `left` of a later join is the rows joined so far, whatever it says. */
   readonly joins: readonly {
     readonly kind: JoinKind
     readonly left: string
@@ -109,6 +110,7 @@ export interface LookupNode {
   /** Table columns the statement needs; null = all. */
   readonly columns: readonly string[] | null
   readonly on: Expression
+  /** Conditions of ON that are no keys, for EXPLAIN: filters of the plan evaluate them, not the lookup. */
   readonly rest: Expression | null
 }
 export interface AggregateFilterNode {

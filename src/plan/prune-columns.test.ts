@@ -77,6 +77,8 @@ test('metadata keys are listed by source', () => {
 test('a lookup is asked for the columns the statement reads', () => {
   const lookup = (sql: string) => nodeOf(plan(sql), 'lookup').columns
   expect(lookup('SELECT d.a, lt.x FROM d INNER JOIN lt ON d.a = lt.id AND lt.y > 3')).toEqual(['x', 'y'])
+  expect(lookup('SELECT q, x FROM s INNER JOIN lt ON s.a = lt.id')).toEqual(['x'])
+  expect(lookup('SELECT q FROM s INNER JOIN lts ON s.a = lts.id')).toEqual(['q'])
   expect(lookup('SELECT * FROM d INNER JOIN lt ON d.a = lt.id')).toBeNull()
   expect(lookup('SELECT lt.* FROM d INNER JOIN lt ON d.a = lt.id')).toBeNull()
 })

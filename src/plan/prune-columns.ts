@@ -38,7 +38,7 @@ export function pruneColumns(root: PlanNode, options: PruneOptions): PlanNode {
   const go = (node: PlanNode): PlanNode => {
     const next = mapInputs(node, go)
     if (next.kind === 'source') return pruneSource(next, needs, options)
-    if (next.kind === 'lookup') return pruneLookup(next, needs)
+    if (next.kind === 'lookup') return pruneLookup(next, needs, options)
     return next
   }
   return go(root)
@@ -188,10 +188,12 @@ function distinct(paths: string[][] | null): PrunedColumn['paths'] {
   return paths.filter((p, i) => !paths.some((q, j) => i !== j && covers(q, p) && !(covers(p, q) && j > i)))
 }
 
-/** Columns a lookup source is asked for. */
-function pruneLookup(node: LookupNode, needsOf: (owner: Owner) => Needs): LookupNode {
+/** Columns a lookup source is asked for: of a declared table only declared ones, since a name may belong to another source. */
+function pruneLookup(node: LookupNode, needsOf: (owner: Owner) => Needs, options: PruneOptions): LookupNode {
   const own = needsOf(node.emitter)
   const any = needsOf(UNBOUND)
   if (own.all || any.all) return { ...node, columns: null }
-  return { ...node, columns: [...new Set([...own.columns.keys(), ...any.columns.keys()])].sort() }
+  const fields = options.fieldsOf(node.emitter)
+  const columns = new Set([...own.columns.keys(), ...any.columns.keys()])
+  return { ...node, columns: [...columns].filter((name) => !fields || fields.some((f) => f.name === name)).sort() }
 }

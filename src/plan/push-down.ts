@@ -37,22 +37,22 @@ function push(node: PlanNode, condition: Expression | null): Pushed {
     case 'lookup':
       return pushIntoLookup(node, condition)
     case 'joinAlign': {
-      // Scan tables refuse; a window below has already been passed by or refuses as well.
-      if (node.input.kind !== 'source') return { rest: condition, node: mapInputs(node, (x) => push(x, null).node) }
+      // Only an un-windowed stream right below takes conditions; scan tables refuse, and so does whatever else is below.
+      if (node.input.kind !== 'source') return { rest: condition, node }
       const below = push(node.input, condition)
       return { rest: below.rest, node: { ...node, input: below.node } }
     }
     case 'source':
       return pushIntoSource(node, condition)
     case 'watermark':
+      // Every row must reach it; directly above it is the lowest place.
+      return { rest: null, node: condition ? filterOn(node, condition) : node }
     case 'analytic':
     case 'union':
     case 'aggFunc':
       return { rest: condition, node: mapInputs(node, (x) => push(x, null).node) }
-    default: {
-      const below = pushThroughInputs(node, condition)
-      return below
-    }
+    default:
+      return pushThroughInputs(node, condition)
   }
 }
 

@@ -179,6 +179,17 @@ describe('warnings', () => {
     expect(plan('SELECT a FROM d').warnings[0]?.message).toContain('declares TIMESTAMP ts')
     expect(plan('SELECT a FROM d', { isEventTime: true }).warnings).toEqual([])
   })
+  test.each([
+    [
+      'SELECT a FROM nested GROUP BY tumblingwindow(ss, 1) OVER (WHEN a > 1)',
+      'OVER(WHEN ...) has no effect on a tumbling window',
+    ],
+    ['SELECT a FROM nested GROUP BY a, statewindow(a > 1)', 'a state window does not group its rows'],
+    ['SELECT count(*) AS n FROM nested HAVING n > 1', 'HAVING needs a window; without one every row fails'],
+    ['SELECT a FROM nested LIMIT 3', 'LIMIT has no effect on single rows; it needs a window'],
+  ])('a clause without effect: %s', (sql, message) => {
+    expect(plan(sql).warnings.map((w) => w.message)).toEqual([message])
+  })
   test('a field beside * of the same name', () => {
     expect(plan('SELECT *, a FROM nested').warnings[0]?.message).toBe('a is also part of *; the field wins')
   })

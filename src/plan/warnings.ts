@@ -1,6 +1,7 @@
 /** Things that plan but are probably not meant. */
 import type { SelectStatement } from '../sql/ast.ts'
-import type { PlanEnvironment } from './environment.ts'
+import { setReturningCall } from './check-statement.ts'
+import { type FunctionKinds, functionKinds, type PlanEnvironment } from './environment.ts'
 import { nearest } from './errors.ts'
 import type { LogicalPlan } from './logical.ts'
 import type { ResolvedStatement } from './resolve-names.ts'
@@ -19,6 +20,7 @@ export function findWarnings(
     ...unusedTimestamps(sources, env),
     ...repeatedAliases(s),
     ...hiddenByField(s),
+    ...withoutEffect(s, written, functionKinds(env.functions)),
     ...probableTypos(written, s, sources),
   ]
 }
@@ -52,6 +54,36 @@ function hiddenByField(s: ResolvedStatement): Warning[] {
     if (!field.invisible && field.expression.kind === 'column') columns.add(name)
   }
   return [...columns].map((name) => ({ message: `${name} is also part of *; the field wins` }))
+}
+
+/** Clauses the reference accepts and ignores (spec/sql.md 3.8, 3.9, 5.1, 5.12). */
+function withoutEffect(s: ResolvedStatement, written: SelectStatement, kinds: FunctionKinds): Warning[] {
+  const warnings: Warning[] = []
+  const warn = (message: string, at: { readonly line: number; readonly column: number }, hint?: string): void => {
+    warnings.push({ message, line: at.line, column: at.column, ...(hint !== undefined && { hint }) })
+  }
+  const { window, dimensions, having } = s
+  const single = !window && written.joins.length === 0
+  if (window?.when && window.kind !== 'sliding') {
+    warn(
+      `OVER(WHEN ...) has no effect on a ${window.kind} window`,
+      window.when.at,
+      'Use FILTER(WHERE ...) to choose rows.',
+    )
+  }
+  const [partition] = window?.partition ?? []
+  if (window && partition && window.kind !== 'state') {
+    warn(`OVER(PARTITION BY ...) has no effect on a ${window.kind} window`, partition.at, 'Add the column to GROUP BY.')
+  }
+  const [dimension] = dimensions
+  if (window?.kind === 'state' && dimension) {
+    warn('a state window does not group its rows', dimension.at, 'Use OVER(PARTITION BY ...) on the window.')
+  }
+  if (having && single) warn('HAVING needs a window; without one every row fails', having.at, 'Use WHERE.')
+  if (single && (written.limit ?? 0) > 0 && !s.fields.some((f) => setReturningCall(f, kinds))) {
+    warnings.push({ message: 'LIMIT has no effect on single rows; it needs a window' })
+  }
+  return warnings
 }
 
 /**
