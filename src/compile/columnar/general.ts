@@ -1,5 +1,4 @@
 /** The general lane of the same plan: what every row that the columnar code leaves undecided goes through. */
-import { RowError } from '../../core/errors.ts'
 import { encodeJsonText } from '../../core/json-encode.ts'
 import { makeRow } from '../../core/row.ts'
 import type { ValueObject } from '../../core/values.ts'
@@ -10,8 +9,8 @@ import { compileExpression, rowScope } from '../expression.ts'
 import type { ColumnarEnvironment } from './contract.ts'
 import type { SelectedPlan } from './select-plan.ts'
 
-/** The message's text with its line feed; null = filtered; an error = the row failed. */
-export type GeneralLane = (message: ValueObject, timestamp: number) => string | null | RowError
+/** The result's text with its line feed; null = filtered. Throws RowError. */
+export type GeneralLane = (message: ValueObject, timestamp: number) => string | null
 
 export function generalLane(plan: SelectedPlan, environment: ColumnarEnvironment): GeneralLane {
   const c = environment.expressions
@@ -19,14 +18,9 @@ export function generalLane(plan: SelectedPlan, environment: ColumnarEnvironment
   const project = compileProjection({ ...plan.project, fields: plan.project.fields.map((f) => compileField(f, c)) })
   const { emitter } = plan.source
   return (message, timestamp) => {
-    try {
-      const row = makeRow(emitter, message, timestamp)
-      if (holds && !holds(row, rowScope)) return null
-      const object = project(row, rowScope)
-      return `${encodeJsonText(environment.sendSingle ? object : [object])}\n`
-    } catch (error) {
-      if (error instanceof RowError) return error
-      throw error
-    }
+    const row = makeRow(emitter, message, timestamp)
+    if (holds && !holds(row, rowScope)) return null
+    const object = project(row, rowScope)
+    return `${encodeJsonText(environment.sendSingle ? object : [object])}\n`
   }
 }

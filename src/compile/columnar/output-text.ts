@@ -8,7 +8,7 @@ const SIZE = 64 * 1024
  * lanes alternate.
  */
 export class OutputText {
-  #buffer: Uint8Array | null = null
+  #buffer = new Uint8Array(0)
   #length = 0
   #rows = 0
   #collecting = false
@@ -38,15 +38,21 @@ export class OutputText {
       output.lines(bytes, rows)
       return
     }
-    this.#buffer ??= new Uint8Array(SIZE)
+    if (this.#length + bytes.length > this.#buffer.length) this.#grow(this.#length + bytes.length)
     this.#buffer.set(bytes, this.#length)
     this.#length += bytes.length
     this.#rows += rows
   }
 
+  #grow(needed: number): void {
+    const larger = new Uint8Array(Math.min(SIZE, Math.max(4096, 2 * needed)))
+    larger.set(this.#buffer.subarray(0, this.#length))
+    this.#buffer = larger
+  }
+
   #send(output: ColumnarOutput): void {
     if (this.#rows === 0) return
-    const part = (this.#buffer as Uint8Array).subarray(0, this.#length)
+    const part = this.#buffer.subarray(0, this.#length)
     const rows = this.#rows
     this.#length = 0
     this.#rows = 0

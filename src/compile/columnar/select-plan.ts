@@ -6,6 +6,7 @@ import { encodeJsonText } from '../../core/json-encode.ts'
 import { compareText } from '../../core/text-order.ts'
 import type { FilterNode, PlanNode, ProjectNode, SourceNode } from '../../plan/logical.ts'
 import type { Expression, FieldType } from '../../sql/ast.ts'
+import { childrenOf } from '../../sql/walk.ts'
 
 /** Declared type of a column as the decoder applies it; `dynamic` = as it comes. */
 export type ColumnClass = 'dynamic' | 'int' | 'float' | 'text' | 'bool' | 'datetime'
@@ -80,7 +81,7 @@ export function selectPlan(root: PlanNode): SelectedPlan | null {
       if (!columnIndex.has(key)) columnIndex.set(key, columns.push({ path, type }) - 1)
       return true
     }
-    return childrenOf(e).every(visit)
+    return e.kind === 'alias' ? visit(e.expression) : childrenOf(e).every(visit)
   }
   if (filter && !visit(filter.condition)) return null
   if (!outputs.every((o) => visit(o.expression))) return null
@@ -134,33 +135,4 @@ export function columnPath(e: Expression): readonly string[] | null {
   if (e.kind !== 'member') return null
   const object = columnPath(e.object)
   return object && [...object, e.key]
-}
-
-/** Parts evaluated with the expression; those of an alias are its definition's. */
-function childrenOf(e: Expression): readonly Expression[] {
-  switch (e.kind) {
-    case 'alias':
-    case 'parenthesis':
-      return [e.expression]
-    case 'binary':
-      return [e.left, e.right]
-    case 'between':
-      return [e.value, e.low, e.high]
-    case 'in':
-      return [e.left, ...(e.list ?? []), ...(e.array ? [e.array] : [])]
-    case 'like':
-      return [e.left, e.pattern]
-    case 'isNull':
-      return [e.operand]
-    case 'case':
-      return [
-        ...(e.value ? [e.value] : []),
-        ...e.branches.flatMap((b) => [b.when, b.then]),
-        ...(e.otherwise ? [e.otherwise] : []),
-      ]
-    case 'call':
-      return e.args
-    default:
-      return []
-  }
 }

@@ -1,0 +1,69 @@
+/** The loops of one rule, by the kinds its batches show. */
+import type { Column } from '../../core/columns.ts'
+import type { ScannedBatch } from '../../kernel/kernel.ts'
+import { generateLoop, type Loop, type LoopPlan, Unsupported } from './generate.ts'
+import type { ColumnClass } from './select-plan.ts'
+import { signatureKey, signatureOf } from './signature.ts'
+
+/** Loops kept per rule; a stream that shows more combinations of kinds than this starts over. */
+const MAX_LOOPS = 32
+
+/** The loop for a batch; null = no row of it has a columnar form. */
+export type FindLoop = (batch: ScannedBatch) => Loop | null
+
+export function loopFinder(plan: LoopPlan, types: readonly ColumnClass[]): FindLoop {
+  const loops = new Map<string, Loop | null>()
+  /** Kinds of the last batch's columns, and the loop for them; undefined before the first. */
+  const lastMasks = new Uint32Array(types.length)
+  let lastLoop: Loop | null | undefined
+
+  function find(batch: ScannedBatch): Loop | null {
+    const key = signatureKey(batch.columns, types)
+    let loop = loops.get(key)
+    if (loop === undefined) {
+      if (loops.size >= MAX_LOOPS) loops.clear()
+      loop = tryLoop(
+        plan,
+        batch.columns.map((c) => c.kindMask),
+        types,
+      )
+      loops.set(key, loop)
+    }
+    return loop
+  }
+
+  return (batch) => {
+    let known = lastLoop !== undefined
+    for (let i = 0; i < lastMasks.length; i++) {
+      const { kindMask } = batch.columns[i] as Column
+      if (lastMasks[i] === kindMask) continue
+      lastMasks[i] = kindMask
+      known = false
+    }
+    if (!known) lastLoop = find(batch)
+    return lastLoop as Loop | null
+  }
+}
+
+function tryLoop(plan: LoopPlan, masks: readonly number[], types: readonly ColumnClass[]): Loop | null {
+  try {
+    return generateLoop(
+      plan,
+      masks.map((mask, i) => signatureOf(mask, types[i] as ColumnClass)),
+    )
+  } catch (error) {
+    if (error instanceof Unsupported) return null
+    throw error
+  }
+}
+
+const EVERY_KIND = 0x1fff
+const TEXT_ONLY = 1 << 7
+
+/** Tries the kinds a stream most likely has: numbers among others, or text. */
+export function hasColumnarForm(plan: LoopPlan, types: readonly ColumnClass[]): boolean {
+  return [EVERY_KIND, TEXT_ONLY].some((mask) => {
+    const masks = types.map(() => mask)
+    return tryLoop(plan, masks, types) !== null
+  })
+}
