@@ -4,7 +4,7 @@
 import { checkVersion, RuleCatalog, type StoredStream, StreamCatalog } from '../catalog/definitions.ts'
 import { checkIdentifier } from '../catalog/identifier.ts'
 import { type RuleDocument, readRuleDocument, rewriteRuleText } from '../catalog/rule-document.ts'
-import type { ConnectorDefinition, Logger, SinkDefinition } from '../connectors/contract.ts'
+import type { Chunk, ConnectorDefinition, Logger, SinkDefinition } from '../connectors/contract.ts'
 import { connectors as builtinConnectors } from '../connectors/index.ts'
 import { createResourcePool } from '../connectors/resource-pool.ts'
 import { createTopicBus } from '../connectors/topic-bus.ts'
@@ -20,13 +20,15 @@ import type { LogicalPlan } from '../plan/logical.ts'
 import type { NodeMetrics } from '../runtime/metrics.ts'
 import type { StreamRunner } from '../runtime/stream-runner.ts'
 import type { Statement, StreamDefinition } from '../sql/ast.ts'
-import { describeDefinition } from '../sql/definition.ts'
+import { type DefinitionJson, definitionToJson, describeDefinition } from '../sql/definition.ts'
 import { parseSelect, parseStatement } from '../sql/index.ts'
 import type { Store } from '../stores/contract.ts'
 import { memoryStore } from '../stores/memory.ts'
 import type { EngineEnvironment } from './environment.ts'
 import { ManagedRule, type RuleLedger } from './managed-rule.ts'
+import { countJsonRows, countLines } from './push.ts'
 import { planRule, planSql } from './rule-run.ts'
+import { outputSchema, type ReportedSchema, streamSchema } from './schema-report.ts'
 import { type EngineOptions, silentLog } from './settings.ts'
 import { SharedStreams } from './shared-streams.ts'
 import { sourceFormat, sourceType } from './source-properties.ts'
@@ -259,6 +261,28 @@ export class Engine {
     }))
   }
 
+  /** Throws INVALID_DOCUMENT unless `name` may name a stream, rule or another definition. */
+  checkName(name: string): void {
+    checkIdentifier(name)
+  }
+
+  /** The definition as `GET /streams/{name}` shows it. */
+  definitionJson(name: string, kind: StreamKind): DefinitionJson {
+    return definitionToJson(this.describe(name, kind).definition)
+  }
+
+  /** Declared columns, or the columns that running rules read of a schemaless stream; null when there are none. */
+  streamSchema(name: string, kind: StreamKind): ReportedSchema | null {
+    const { definition } = this.describe(name, kind)
+    const readers = [...this.#managed.values()]
+      .filter((rule) => rule.run)
+      .map((rule) => ({
+        plan: (rule.run as NonNullable<typeof rule.run>).planned.plan,
+        numbered: rule.document.options.experiment.useSliceTuple,
+      }))
+    return streamSchema(definition, readers)
+  }
+
   async dropStream(name: string, kind: StreamKind): Promise<void> {
     if (!this.#environment.streams.get(name)) {
       throw new IxionError('NOT_FOUND', `Drop ${kind} fails: ${kind} ${name} is not found.`)
@@ -277,13 +301,28 @@ export class Engine {
    * Feeds documents (JSON text of one row or an array of rows) into every running source of the stream, as if its connector
    * had read them. Resolves when they are accepted, with how many rules' sources took them.
    */
-  async feed(stream: string, payloads: readonly Uint8Array[]): Promise<number> {
+  async feed(stream: string, payloads: readonly Uint8Array[], framing?: 'lines'): Promise<number> {
     const stored = this.#environment.streams.get(stream)
     if (!stored) throw new IxionError('NOT_FOUND', `stream ${stream} is not found`)
     const runners = await this.#runnersOf(stream)
     const timestamp = this.clock.now()
-    await Promise.all(runners.map((r) => r.accept({ kind: 'bytes', payloads, meta: [null], timestamp })))
+    const chunk: Chunk = { kind: 'bytes', payloads, meta: [null], timestamp, ...(framing && { framing }) }
+    await Promise.all(runners.map((r) => r.accept(chunk)))
     return runners.length
+  }
+
+  /**
+   * Feeds a request body: JSON text of one row or an array of rows (`lines`: one document a line), or one payload in the
+   * stream's own format. Resolves when every running source of the stream has accepted it: rows in the body (payloads, for
+   * formats other than JSON) and how many rules' sources took them. Throws DECODE when the body is no JSON rows.
+   */
+  async push(stream: string, body: Uint8Array, lines = false): Promise<{ accepted: number; rules: number }> {
+    const stored = this.#environment.streams.get(stream)
+    if (!stored) throw new IxionError('NOT_FOUND', `stream ${stream} is not found`)
+    const isJson = sourceFormat(stored.definition) === 'json'
+    const accepted = lines ? countLines(body) : isJson ? countJsonRows(body) : 1
+    if (accepted === 0) return { accepted, rules: 0 }
+    return { accepted, rules: await this.feed(stream, [body], lines ? 'lines' : undefined) }
   }
 
   /** The same with rows that are already values; JavaScript numbers are float64, bigints int64. */
@@ -441,6 +480,12 @@ export class Engine {
     if (text !== undefined) await this.#rules.set(id, rewriteRuleText(text, { triggered }))
   }
 
+  /** Replaces the tags of a stored rule by what `change` makes of them; the rule is not restarted. */
+  async changeTags(id: string, change: (tags: readonly string[]) => readonly string[]): Promise<void> {
+    const tags = this.#read(this.ruleText(id), id).tags ?? []
+    await this.rewriteRule(id, { tags: [...change(tags)] })
+  }
+
   /** Changes members of the stored document without restarting the rule (tags). */
   async rewriteRule(id: string, changes: Readonly<Record<string, Value>>): Promise<void> {
     const text = this.ruleText(id)
@@ -477,6 +522,11 @@ export class Engine {
     return this.#managed.has(id) || this.#rules.get(id) !== undefined
   }
 
+  /** False for temporary rules. */
+  isStored(id: string): boolean {
+    return this.#rules.get(id) !== undefined
+  }
+
   ruleStatus(id: string): RuleStatus {
     const rule = this.#rule(id, `Rule ${id} is not found`)
     return {
@@ -503,6 +553,18 @@ export class Engine {
       )
     }
     return planned.topology.topo
+  }
+
+  /** Output columns; only while a topology exists. */
+  ruleSchema(id: string): ReportedSchema {
+    const { run } = this.#rule(id, `Rule ${id} is not found`)
+    if (!run) {
+      throw new IxionError(
+        'INVALID_DOCUMENT',
+        `Fail to get rule ${id}'s topo, make sure the rule has been started before`,
+      )
+    }
+    return outputSchema(run.planned.plan)
   }
 
   explainRule(id: string, readable = false): string {

@@ -16,6 +16,7 @@ import type { SinkRunner } from '../runtime/sink-runner.ts'
 import type { StreamRunner } from '../runtime/stream-runner.ts'
 import { parseSelect } from '../sql/index.ts'
 import { wantedColumns } from './column-types.ts'
+import { createColumnarLane, laneIsPossible } from './columnar-lane.ts'
 import type { EngineEnvironment } from './environment.ts'
 import { defaultDrainLimit } from './settings.ts'
 import type { SharedStreams } from './shared-streams.ts'
@@ -127,7 +128,6 @@ export class RuleRun {
         policy: fullPolicy(s.node, planned, options.disableBufferFullDiscard),
       })),
       sinks: sinks.map((s) => s.runner),
-      columnar: null,
       sendError: options.sendError,
       maxEvents: Math.max(1, options.bufferLength),
       maxBytes: options.bufferBytes,
@@ -163,6 +163,17 @@ export class RuleRun {
           })
           stream.attach(attachment)
           own.push(stream)
+          if (stream.chain.raw && laneIsPossible(planned)) {
+            const named = (kind: string): NodeMetrics | undefined =>
+              stages.find((x) => x.operator.name === kind)?.metrics
+            const lane = await createColumnarLane(environment, planned, expressions, columns, {
+              decoder: stream.chain.metrics[0],
+              filter: named('filter'),
+              project: named('project'),
+              sinks: sinks.flatMap((x) => x.chainMetrics),
+            })
+            if (lane) runner.useColumnarLane(lane)
+          }
         }
         sourceMetrics.push(stream.metrics)
         chainMetrics.push(...stream.chain.metrics)

@@ -171,7 +171,7 @@ export async function createDecoder(
   return (payload) => decoder.decode(payload)
 }
 
-function decodeOptions(
+export function decodeOptions(
   environment: EngineEnvironment,
   resolved: ResolvedSource,
   columns: ReadonlyMap<string, ColumnType> | null,

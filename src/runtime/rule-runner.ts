@@ -56,7 +56,6 @@ export interface RuleRunnerOptions {
   readonly stages: readonly StagePlan[]
   readonly inputs: readonly InputPlan[]
   readonly sinks: readonly SinkRunner[]
-  readonly columnar: ColumnarLane | null
   readonly sendError: boolean
   /** Limits of each input's inbox. */
   readonly maxEvents: number
@@ -70,6 +69,7 @@ export class RuleRunner {
   readonly stages: readonly Stage[]
   readonly inputs: readonly Input[]
   readonly #o: RuleRunnerOptions
+  #columnar: ColumnarLane | null = null
   #stopping = false
   #ended = false
   #openInputs: number
@@ -104,7 +104,7 @@ export class RuleRunner {
         new Input(plan, receiver(plan.stage), {
           blocked: () => this.blocked,
           ledger: this.ledger,
-          columnar: options.columnar,
+          columnar: () => this.#columnar,
           maxEvents: options.maxEvents,
           maxBytes: options.maxBytes,
           lines: (payload, rows) => {
@@ -133,6 +133,11 @@ export class RuleRunner {
 
   read(): LedgerReading {
     return this.ledger.read(this.held)
+  }
+
+  /** Undecoded payloads go through this chain instead of the operators. Set before the rule starts. */
+  useColumnarLane(lane: ColumnarLane): void {
+    this.#columnar = lane
   }
 
   start(): void {
@@ -226,7 +231,7 @@ export class RuleRunner {
 interface InputEnvironment {
   blocked(): boolean
   readonly ledger: Ledger
-  readonly columnar: ColumnarLane | null
+  columnar(): ColumnarLane | null
   readonly maxEvents: number
   readonly maxBytes: number
   lines(payload: Uint8Array, rows: number): void
@@ -237,7 +242,6 @@ interface InputEnvironment {
 
 /** One input: what a stream sees of the rule. */
 class Input implements Consumer, ColumnarOutput {
-  readonly columnar: boolean
   readonly #first: Receiver
   readonly #e: InputEnvironment
   readonly #inbox: Inbox
@@ -247,13 +251,16 @@ class Input implements Consumer, ColumnarOutput {
   constructor(plan: InputPlan, first: Receiver, environment: InputEnvironment) {
     this.#first = first
     this.#e = environment
-    this.columnar = environment.columnar !== null
     this.#inbox = new Inbox({
       policy: plan.policy,
       maxEvents: environment.maxEvents,
       maxBytes: environment.maxBytes,
       dropped: (events) => environment.ledger.drop('buffer_full', events),
     })
+  }
+
+  get columnar(): boolean {
+    return this.#e.columnar() !== null
   }
 
   get held(): number {
@@ -299,7 +306,7 @@ class Input implements Consumer, ColumnarOutput {
         this.failed(delivery.error, delivery.events, true)
         return
       case 'chunk': {
-        const counts = (this.#e.columnar as ColumnarLane).process(delivery, this)
+        const counts = (this.#e.columnar() as ColumnarLane).process(delivery, this)
         this.#e.ledger.received += counts.received
         this.#e.ledger.emitted += counts.emitted
         this.#e.ledger.filtered += counts.filtered
