@@ -107,7 +107,7 @@ export class Engine {
       functions,
       connectors: new Map((options.connectors ?? builtinConnectors).map((c) => [c.name, c])),
       streams,
-      schemas: { schemaText: () => undefined },
+      schemas: await SchemaRegistry.open(store, { problem: (text) => log.warn(text) }),
       resources: createResourcePool(),
       topics: createTopicBus(),
       keyedState: new Map(),
@@ -125,6 +125,11 @@ export class Engine {
 
   get functions(): FunctionLookup {
     return this.#environment.functions
+  }
+
+  /** Schemas of protobuf and custom formats. */
+  get schemas(): SchemaRegistry {
+    return this.#environment.schemas
   }
 
   get connectors(): ReadonlyMap<string, ConnectorDefinition> {
@@ -380,7 +385,7 @@ export class Engine {
     return rule.exclusively(async () => {
       try {
         if (parsed.triggered) await rule.start(parsed)
-        else planRule(this.#environment, parsed)
+        else await planRule(this.#environment, parsed)
         if (!parsed.temp) await this.#rules.set(id, text)
       } catch (error) {
         await rule.stop('')
@@ -420,7 +425,7 @@ export class Engine {
       try {
         if (document.triggered) await rule.start(document, 'stopped by update')
         else {
-          planRule(this.#environment, document)
+          await planRule(this.#environment, document)
           await rule.stop('stopped by update')
           rule.document = document
         }

@@ -1,12 +1,12 @@
 /** What the parts of one engine share. */
 
 import type { StreamCatalog } from '../catalog/definitions.ts'
+import type { SchemaRegistry } from '../catalog/schemas.ts'
 import type { ConnectorContext, ConnectorDefinition, Logger } from '../connectors/contract.ts'
 import type { SharedResources } from '../connectors/resource-pool.ts'
 import type { TopicBus } from '../connectors/topic-bus.ts'
 import type { Clock } from '../core/clock.ts'
 import type { ValueObject } from '../core/values.ts'
-import type { SchemaSource } from '../formats/contract.ts'
 import type { FunctionLookup } from '../functions/contract.ts'
 import type { EngineOptions } from './settings.ts'
 
@@ -18,7 +18,7 @@ export interface EngineEnvironment {
   readonly functions: FunctionLookup
   readonly connectors: ReadonlyMap<string, ConnectorDefinition>
   readonly streams: StreamCatalog
-  readonly schemas: SchemaSource
+  readonly schemas: SchemaRegistry
   readonly resources: SharedResources
   readonly topics: TopicBus
   /** Keyed state shared by all rules. */

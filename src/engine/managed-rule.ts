@@ -68,7 +68,7 @@ export class ManagedRule {
 
   /** Plans, then replaces a running topology by a new one. When planning fails the old one keeps running. */
   async start(document: RuleDocument, replaced = 'canceled manually'): Promise<void> {
-    const planned = planRule(this.#environment, document)
+    const planned = await planRule(this.#environment, document)
     if (this.run) await this.stop(replaced)
     this.document = document
     await this.#launch(planned)
@@ -79,7 +79,7 @@ export class ManagedRule {
     this.document = document
     this.state = 'starting'
     try {
-      await this.#launch(planRule(this.#environment, document))
+      await this.#launch(await planRule(this.#environment, document))
     } catch (error) {
       this.state = 'stopped by error'
       this.message = messageOf(error)

@@ -1,15 +1,16 @@
 /** Builds one run of one rule: plan -> operators, sources, sinks, counters. Nothing is connected before `start`. */
 import type { RuleDocument } from '../catalog/rule-document.ts'
 import { compileChain, type OperatorLimits } from '../compile/chain.ts'
+import { loadCodecs } from '../compile/codecs.ts'
 import { type ExpressionContext, newHitCounter } from '../compile/expression.ts'
 import type { LedgerReading } from '../core/ledger.ts'
-import type { ValueObject } from '../core/values.ts'
 import { createTimestampReader } from '../formats/schema-check.ts'
 import type { CallContext } from '../functions/contract.ts'
 import { planSelect } from '../plan/index.ts'
 import type { LogicalPlan, SourceNode } from '../plan/logical.ts'
-import { walkPlan } from '../plan/nodes.ts'
+import { expressionsOf, walkPlan } from '../plan/nodes.ts'
 import { type Topology, topologyOf } from '../plan/topology.ts'
+import { some } from '../plan/tree.ts'
 import { NodeMetrics } from '../runtime/metrics.ts'
 import { RuleRunner } from '../runtime/rule-runner.ts'
 import type { SinkRunner } from '../runtime/sink-runner.ts'
@@ -33,13 +34,13 @@ export interface PlannedRule {
 }
 
 /** Throws IxionError with the reference's message when the rule cannot run as it stands. */
-export function planRule(environment: EngineEnvironment, document: RuleDocument): PlannedRule {
+export async function planRule(environment: EngineEnvironment, document: RuleDocument): Promise<PlannedRule> {
   const plan = planSql(environment, document)
   const sources = new Map<SourceNode, ResolvedSource>()
   walkPlan(plan.root, (node) => {
     if (node.kind === 'source') sources.set(node, resolveSource(environment, node.definition))
   })
-  const sinks = document.actions.map((action) => resolveSink(environment, document.id, action))
+  const sinks = await Promise.all(document.actions.map((action) => resolveSink(environment, document.id, action)))
   const topology = topologyOf(
     plan,
     (node) => (sources.get(node) as ResolvedSource).facts,
@@ -100,7 +101,7 @@ export class RuleRun {
     const { document, plan, topology } = planned
     const { options } = document
     const { clock } = environment
-    const expressions = expressionContext(environment, document)
+    const expressions = await expressionContext(environment, document, plan)
     const namesOf = (node: unknown): string[] =>
       topology.nodes.filter((n) => n.plan === node && n.kind === 'op').map((n) => n.name)
     const limits: OperatorLimits = {
@@ -228,7 +229,11 @@ export class RuleRun {
   }
 }
 
-function expressionContext(environment: EngineEnvironment, document: RuleDocument): ExpressionContext {
+async function expressionContext(
+  environment: EngineEnvironment,
+  document: RuleDocument,
+  plan: LogicalPlan,
+): Promise<ExpressionContext> {
   const call: CallContext = {
     clock: environment.clock,
     timezone: environment.timezone,
@@ -237,7 +242,8 @@ function expressionContext(environment: EngineEnvironment, document: RuleDocumen
     row: null,
     window: null,
     keyedState: environment.keyedState,
-    props: {} as ValueObject,
+    props: environment.options.props ?? {},
+    ...(callsCompression(plan) && { codecs: await loadCodecs() }),
   }
   return {
     functions: environment.functions,
@@ -246,6 +252,17 @@ function expressionContext(environment: EngineEnvironment, document: RuleDocumen
     hits: newHitCounter(),
     aggregateHits: newHitCounter(),
   }
+}
+
+function callsCompression(plan: LogicalPlan): boolean {
+  let found = false
+  walkPlan(plan.root, (node) => {
+    if (node.kind === 'source') return
+    for (const root of expressionsOf(node)) {
+      found ||= some(root, (e) => e.kind === 'call' && (e.name === 'compress' || e.name === 'decompress'))
+    }
+  })
+  return found
 }
 
 /**

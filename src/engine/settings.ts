@@ -26,6 +26,8 @@ export interface EngineOptions {
   /** `rule:` and `sink:` of the configuration: defaults of rule options and sink properties. */
   readonly ruleDefaults?: ValueObject
   readonly sinkDefaults?: ValueObject
+  /** What the function props() finds, by lower-case name. */
+  readonly props?: ValueObject
   /** How long a stopping rule may go on sending, ms. Default 5000. */
   readonly drainLimit?: number
   /** Named property sets of connectors (CONF_KEY) and connections (connectionSelector). */

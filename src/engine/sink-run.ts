@@ -7,9 +7,8 @@ import { compressor } from '../formats/compression.ts'
 import type { EncodeOptions } from '../formats/contract.ts'
 import { encryptor } from '../formats/encryption.ts'
 import { formatNamed, loadFormat } from '../formats/index.ts'
-import { compileTemplate } from '../formats/template/compile.ts'
 import { type CompileTemplate, isTemplate } from '../formats/template/properties.ts'
-import { createTransform, type TransformItem } from '../formats/transform.ts'
+import { createTransform, type Transform, type TransformItem } from '../formats/transform.ts'
 import type { SinkFacts } from '../plan/topology.ts'
 import { NodeMetrics } from '../runtime/metrics.ts'
 import { type ByteStep, createSinkChain, type MessageBatch, type TransformedMessage } from '../runtime/sink-chain.ts'
@@ -25,11 +24,17 @@ export interface ResolvedSink {
   readonly facts: SinkFacts
   /** Template texts of dynamic properties by dotted property name. */
   readonly dynamic: ReadonlyMap<string, string>
+  readonly makeTransform: () => Transform
   /** Messages of single rows as JSON and nothing else: the columnar lane can write them itself. */
   readonly plainJson: boolean
 }
 
-export function resolveSink(environment: EngineEnvironment, rule: string, action: RuleAction): ResolvedSink {
+/** Checks one action completely, templates included. Throws IxionError that names the property. */
+export async function resolveSink(
+  environment: EngineEnvironment,
+  rule: string,
+  action: RuleAction,
+): Promise<ResolvedSink> {
   const where = `actions[${action.index}].${action.type}`
   const connector = environment.connectors.get(action.type)?.sink
   if (!connector) {
@@ -48,7 +53,9 @@ export function resolveSink(environment: EngineEnvironment, rule: string, action
   formatNamed(common.format)
   const dynamic = dynamicProperties(own)
   // Contradictions and template errors are found now, not at the first row.
-  createTransform({ ...common, templates: [...dynamic.values()] }, templateCompiler(environment))
+  const compile = await templateCompiler(environment, common.dataTemplate !== '' || dynamic.size > 0)
+  const makeTransform = (): Transform => createTransform({ ...common, templates: [...dynamic.values()] }, compile)
+  makeTransform()
   const batch = common.batchSize > 0 || common.lingerInterval > 0
   return {
     name: `${action.type}_${action.index}`,
@@ -56,6 +63,7 @@ export function resolveSink(environment: EngineEnvironment, rule: string, action
     common,
     own,
     dynamic,
+    makeTransform,
     facts: {
       type: action.type,
       bytes: connector.takes === 'bytes',
@@ -106,8 +114,15 @@ function dynamicProperties(own: ValueObject): Map<string, string> {
   return found
 }
 
-function templateCompiler(environment: EngineEnvironment): CompileTemplate {
+/** The template language is loaded for rules that use it: most do not, and it is large. */
+async function templateCompiler(environment: EngineEnvironment, used: boolean): Promise<CompileTemplate> {
   const { clock, timezone } = environment
+  if (!used) {
+    return () => {
+      throw new IxionError('INTERNAL', 'the template language is not loaded')
+    }
+  }
+  const { compileTemplate } = await import('../formats/template/compile.ts')
   return (text) => compileTemplate(text, { now: () => clock.now(), random: () => clock.random(), zone: timezone })
 }
 
@@ -128,6 +143,7 @@ export async function createSinkRun(
   const encodeOptions: EncodeOptions = {
     delimiter: common.delimiter,
     hasHeader: common.hasHeader,
+    stream: connector.name === 'file',
     ...(common.fields.length > 0 && { fields: common.fields }),
     ...(common.schemaId && { schemaId: common.schemaId }),
   }
@@ -153,7 +169,7 @@ export async function createSinkRun(
       run: await encryptor(common.encryption, common.encProps ?? {}, environment.options),
     })
   }
-  const transform = createTransform({ ...common, templates: [...dynamic.values()] }, templateCompiler(environment))
+  const transform = sink.makeTransform()
   const chain = createSinkChain({
     clock,
     takes: connector.takes,
