@@ -6,11 +6,12 @@ import type { Operator } from '../operators/contract.ts'
 import { filterOperator } from '../operators/filter.ts'
 import { groupOperator } from '../operators/group.ts'
 import { havingOperator } from '../operators/having.ts'
+import type { LookupCacheOptions, LookupTable } from '../operators/lookup.ts'
 import { orderOperator } from '../operators/order.ts'
 import { type ProjectField, projectOperator } from '../operators/project.ts'
 import { projectSetOperator } from '../operators/project-set.ts'
 import { rowNumberOperator } from '../operators/row-number.ts'
-import type { PlanNode, SourceNode, UnionNode } from '../plan/logical.ts'
+import type { LookupNode, PlanNode, SourceNode, UnionNode } from '../plan/logical.ts'
 import { inputsOf } from '../plan/nodes.ts'
 import type { CallExpression, SelectField, SortKey } from '../sql/ast.ts'
 import { explainExpression } from '../sql/explain.ts'
@@ -24,7 +25,7 @@ export interface CompiledStage {
   readonly name: string
   /** Index of the stage fed by this one, -1 = the sinks. */
   next: number
-  /** How many stages and sources feed this one. */
+  /** How many stages and streams feed this one; tables do not count. */
   inputs: number
 }
 
@@ -49,6 +50,32 @@ export interface ChainOptions {
   /** Names of the runtime nodes of a plan node, in order (src/plan/topology.ts): an operator's, or a source chain's. */
   readonly namesOf: (node: PlanNode) => readonly string[]
   readonly limits: OperatorLimits
+  /** What statefully kept rows depend on beside the statement. Absent = the defaults of rule options. */
+  readonly stateful?: StatefulOptions
+}
+
+/** Rule options and surroundings of windows, watermarks, joins and lookups. */
+export interface StatefulOptions {
+  /** ms, default 1000. */
+  readonly lateTolerance?: number
+  /** windowVersion v2: half-open sliding windows. */
+  readonly halfOpenSliding?: boolean
+  /** enableSendSlidingWindowTwice. */
+  readonly sendSlidingTwice?: boolean
+  readonly limitPolicy?: 'dropOldest' | 'fail'
+  /** KEY of a scan table makes it an upsert table. Default false, as in the reference. */
+  readonly keyedTables?: boolean
+  /** Late rows of streams with LATE_POLICY="side". */
+  readonly onLate?: (row: Row) => void
+  /** The running table behind a lookup join. */
+  readonly lookup?: (node: LookupNode) => LookupAccess
+}
+
+export interface LookupAccess {
+  readonly table: LookupTable
+  readonly cache: LookupCacheOptions | null
+  /** Questions on their way at a time. */
+  readonly maxInFlight: number
 }
 
 /** Bounds of operator state (DESIGN.md, promise 2). */
@@ -81,7 +108,9 @@ export function compileChain(root: PlanNode, options: ChainOptions): CompiledCha
     const feeders = inputsOf(node).flatMap((input) => build(input, node.kind === 'joinAlign' && input !== node.input))
     if (node.kind === 'union') return feeders
     compileNode(node, options).forEach((operator, i) => {
-      const stage: CompiledStage = { operator, name: names[i] ?? operator.name, next: -1, inputs: feeders.length }
+      // Tables never end a rule: their stage ends with its other inputs.
+      const inputs = feeders.filter((f) => 'operator' in f || !f.table).length
+      const stage: CompiledStage = { operator, name: names[i] ?? operator.name, next: -1, inputs }
       const index = stages.push(stage) - 1
       for (const feeder of feeders.splice(0)) {
         if ('operator' in feeder) feeder.next = index

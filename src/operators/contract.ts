@@ -73,6 +73,8 @@ export interface Operator {
   close?(): void
   /** Input events held by the operator, still in flight for the ledger. */
   readonly held?: number
+  /** Work that goes on after `push` (lookups): null when there is none, else resolves when its results have left. */
+  settled?(): Promise<void> | null
   /** True while the operator waits for something slow (a lookup) and takes no more: inputs hold back until `room`. */
   readonly full?: boolean
 }

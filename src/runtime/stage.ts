@@ -92,6 +92,12 @@ export class Stage implements Receiver, Emit {
 
   end(): void {
     if (--this.#inputsLeft > 0) return
+    const pending = this.operator.settled?.()
+    if (pending) void pending.then(() => this.#finish())
+    else this.#finish()
+  }
+
+  #finish(): void {
     if (this.operator.end) this.#guard(() => this.operator.end?.(this))
     this.#next.end()
   }
