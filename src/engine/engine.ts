@@ -4,6 +4,7 @@
 import { checkVersion, RuleCatalog, type StoredStream, StreamCatalog } from '../catalog/definitions.ts'
 import { checkIdentifier } from '../catalog/identifier.ts'
 import { type RuleDocument, readRuleDocument, rewriteRuleText } from '../catalog/rule-document.ts'
+import { SchemaRegistry } from '../catalog/schemas.ts'
 import type { Chunk, ConnectorDefinition, Logger, SinkDefinition } from '../connectors/contract.ts'
 import { connectors as builtinConnectors } from '../connectors/index.ts'
 import { createResourcePool } from '../connectors/resource-pool.ts'
