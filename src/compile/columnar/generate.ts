@@ -10,7 +10,7 @@
 import type { FunctionLookup, ScalarFunction } from '../../functions/contract.ts'
 import { roundHalfAway } from '../../functions/math.ts'
 import type { Expression } from '../../sql/ast.ts'
-import { columnPath, type OutputField, pathKey } from './select-plan.ts'
+import { columnPath, type OutputField, pathKey, type SelectedRows } from './select-plan.ts'
 import type { ColumnSignature } from './signature.ts'
 import { compareBytes, equalBytes, likeBytes } from './text-bytes.ts'
 
@@ -47,6 +47,21 @@ export interface LoopPlan {
   readonly constants: ReadonlyMap<string, { readonly offset: number; readonly length: number }>
   readonly functions: FunctionLookup
   readonly rawLike: boolean
+}
+
+export function loopPlanOf(
+  rows: SelectedRows,
+  constants: LoopPlan['constants'],
+  { functions, rawLike }: { readonly functions: FunctionLookup; readonly rawLike?: boolean },
+): LoopPlan {
+  return {
+    filter: rows.filter?.condition ?? null,
+    outputs: rows.outputs,
+    columnIndex: rows.columnIndex,
+    constants,
+    functions,
+    rawLike: rawLike ?? false,
+  }
 }
 
 /** A value in generated code. `nul` is an expression that is true when the value is null; null = it never is. */

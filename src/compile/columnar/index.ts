@@ -8,12 +8,12 @@ import type { ScanSettings } from '../../kernel/kernel.ts'
 import { acquireKernel, kernelShape, releaseKernel } from '../../kernel/kernel.ts'
 import { type LoadedProgram, loadProgram, type OutputProgram, programBytes } from '../../kernel/program.ts'
 import type { LogicalPlan } from '../../plan/logical.ts'
-import type { Expression } from '../../sql/ast.ts'
 import type { ColumnarChain, ColumnarCounts, ColumnarEnvironment, ColumnarOutput } from './contract.ts'
 import { generalLane } from './general.ts'
-import { type LoopPlan, outputColumns } from './generate.ts'
-import { createIntake, type RowTaker } from './intake.ts'
+import { type LoopPlan, loopPlanOf, outputColumns } from './generate.ts'
+import { createIntake, type RowTaker, scanSettings } from './intake.ts'
 import { hasColumnarForm, loopFinder } from './loops.ts'
+import { outputConstants } from './output-constants.ts'
 import { OutputText } from './output-text.ts'
 import { type SelectedPlan, selectPlan } from './select-plan.ts'
 
@@ -24,15 +24,8 @@ export function compileColumnar(plan: LogicalPlan, environment: ColumnarEnvironm
   if (environment.decode.wholeNumbersAsInt64) return null
   const selected = selectPlan(plan.root)
   if (selected === null) return null
-  const constants = outputConstants(selected)
-  const loopPlan: LoopPlan = {
-    filter: selected.filter?.condition ?? null,
-    outputs: selected.outputs,
-    columnIndex: selected.columnIndex,
-    constants: constants.ranges,
-    functions: environment.expressions.functions,
-    rawLike: environment.expressions.rawLike ?? false,
-  }
+  const constants = outputConstants(selected.outputs)
+  const loopPlan = loopPlanOf(selected, constants.ranges, environment.expressions)
   if (
     !hasColumnarForm(
       loopPlan,
@@ -41,26 +34,6 @@ export function compileColumnar(plan: LogicalPlan, environment: ColumnarEnvironm
   )
     return null
   return createChain(selected, loopPlan, constants.bytes, environment)
-}
-
-/** Text literals of the outputs, as the JSON text that the kernel copies. */
-function outputConstants(plan: SelectedPlan): { bytes: Uint8Array; ranges: LoopPlan['constants'] } {
-  const ranges = new Map<string, { offset: number; length: number }>()
-  const parts: number[] = []
-  const visit = (e: Expression): void => {
-    if (e.kind === 'string' && !ranges.has(e.value)) {
-      const bytes = encodeUtf8(quoteJson(e.value))
-      ranges.set(e.value, { offset: parts.length, length: bytes.length })
-      parts.push(...bytes)
-    }
-    if (e.kind === 'alias' || e.kind === 'parenthesis') visit(e.expression)
-    if (e.kind === 'case') {
-      for (const b of e.branches) visit(b.then)
-      if (e.otherwise) visit(e.otherwise)
-    }
-  }
-  for (const o of plan.outputs) visit(o.expression)
-  return { bytes: Uint8Array.from(parts), ranges }
 }
 
 function outputProgram(
@@ -146,7 +119,7 @@ function createChain(
         nested ??= createChain(plan, loopPlan, constants, environment)
         return nested.process({ chunk }, to)
       }
-      settings ??= scanSettings(plan, computed, programBytes(program), environment)
+      settings ??= scanSettings(plan.columns, kernelShape, computed, programBytes(program), environment.decode)
       const kernel = acquireKernel()
       active = true
       output = to
@@ -162,20 +135,3 @@ function createChain(
     },
   }
 }
-
-function scanSettings(
-  plan: SelectedPlan,
-  computed: number,
-  bytes: number,
-  { decode }: ColumnarEnvironment,
-): ScanSettings {
-  return {
-    shape: kernelShape(plan.columns.map((c) => c.path)),
-    computed,
-    programBytes: bytes,
-    maxDepth: Math.min(decode.maxDepth, MAX_DEPTH),
-  }
-}
-
-/** The general decoder's own limit. */
-const MAX_DEPTH = 2000

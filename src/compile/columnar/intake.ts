@@ -7,9 +7,10 @@ import { IxionError, RowError } from '../../core/errors.ts'
 import type { ValueObject } from '../../core/values.ts'
 import type { DecodeOptions, Decoder } from '../../formats/contract.ts'
 import type { Kernel, ScanFailure, ScannedBatch, ScanSettings } from '../../kernel/kernel.ts'
+import type { KernelShape } from '../../kernel/shape.ts'
 import type { PayloadChunk } from './contract.ts'
 import type { FindLoop } from './loops.ts'
-import type { ColumnClass } from './select-plan.ts'
+import type { ColumnClass, WantedColumn } from './select-plan.ts'
 import { fitsDeclaration } from './signature.ts'
 
 /** Who takes the rows. */
@@ -37,6 +38,24 @@ export interface IntakeOptions {
 export interface IntakeCounts {
   readonly received: number
   readonly filtered: number
+}
+
+/** The general decoder's own limit. */
+const MAX_DEPTH = 2000
+
+export function scanSettings(
+  columns: readonly WantedColumn[],
+  shapeOf: (paths: readonly (readonly string[])[]) => KernelShape,
+  computed: number,
+  programBytes: number,
+  decode: DecodeOptions,
+): ScanSettings {
+  return {
+    shape: shapeOf(columns.map((c) => c.path)),
+    computed,
+    programBytes,
+    maxDepth: Math.min(decode.maxDepth, MAX_DEPTH),
+  }
 }
 
 /** `kernel` is the caller's until the call returns. Not re-entrant. */

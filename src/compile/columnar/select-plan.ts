@@ -24,10 +24,13 @@ export interface OutputField {
   readonly visible: boolean
 }
 
-export interface SelectedPlan {
+export interface SelectedPlan extends SelectedRows {
+  readonly project: ProjectNode
+}
+
+export interface SelectedRows {
   readonly source: SourceNode
   readonly filter: FilterNode | null
-  readonly project: ProjectNode
   /** Columns the scan fills; `columnIndex` finds them by {@link pathKey}. */
   readonly columns: readonly WantedColumn[]
   readonly columnIndex: ReadonlyMap<string, number>
@@ -45,10 +48,6 @@ const MAX_NODES = 2000
 
 export function selectPlan(root: PlanNode): SelectedPlan | null {
   if (root.kind !== 'project' || root.aggregate || root.limit !== null || root.sendMeta) return null
-  const filter = root.input.kind === 'filter' ? root.input : null
-  const source = filter ? filter.input : root.input
-  if (source.kind !== 'source' || !isPlainJson(source)) return null
-
   const outputs: OutputField[] = []
   for (const field of root.fields) {
     const { expression, alias } = field
@@ -65,7 +64,15 @@ export function selectPlan(root: PlanNode): SelectedPlan | null {
   }
   if (new Set(outputs.map((o) => o.name)).size !== outputs.length) return null
   outputs.sort((a, b) => Number(b.visible) - Number(a.visible) || compareText(a.name, b.name))
+  const selected = selectRows(root.input, outputs)
+  return selected && { ...selected, project: root }
+}
 
+/** The part below a projection or window: its rows, and the columns that filter and `outputs` read. */
+export function selectRows(input: PlanNode, outputs: readonly OutputField[]): SelectedRows | null {
+  const filter = input.kind === 'filter' ? input : null
+  const source = filter ? filter.input : input
+  if (source.kind !== 'source' || !isPlainJson(source)) return null
   const columns: WantedColumn[] = []
   const columnIndex = new Map<string, number>()
   const types = new Map(source.columns?.map((c) => [c.name, c.type]))
@@ -92,7 +99,7 @@ export function selectPlan(root: PlanNode): SelectedPlan | null {
     if (declared === null) return null
     columnIndex.set(pathKey([name]), columns.push({ path: [name], type: declared }) - 1)
   }
-  return columns.length > MAX_COLUMNS ? null : { source, filter, project: root, columns, columnIndex, outputs }
+  return columns.length > MAX_COLUMNS ? null : { source, filter, columns, columnIndex, outputs }
 }
 
 function isPlainJson(source: SourceNode): boolean {
