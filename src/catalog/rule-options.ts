@@ -87,6 +87,11 @@ export const ruleOptionSpecs: OptionSpecs = {
     oneOf: ['dropOldest', 'fail'],
     docs: 'At a window or group limit: drop and count, or stop the rule with the reason.',
   },
+  keyedTables: {
+    type: 'bool',
+    default: false,
+    docs: 'A scan table with KEY keeps the newest row of each key instead of the newest rows.',
+  },
   experiment: {
     type: 'map',
     docs: 'Experiments.',
@@ -138,5 +143,6 @@ export interface RuleOptions {
   readonly groupLimit: number
   readonly partitionLimit: number
   readonly limitPolicy: 'dropOldest' | 'fail'
+  readonly keyedTables: boolean
   readonly experiment: { readonly useSliceTuple: boolean }
 }

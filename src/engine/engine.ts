@@ -26,6 +26,7 @@ import { parseSelect, parseStatement } from '../sql/index.ts'
 import type { Store } from '../stores/contract.ts'
 import { memoryStore } from '../stores/memory.ts'
 import type { EngineEnvironment } from './environment.ts'
+import { LookupTables } from './lookup-tables.ts'
 import { ManagedRule, type RuleLedger } from './managed-rule.ts'
 import { countJsonRows, countLines } from './push.ts'
 import { planRule, planSql } from './rule-run.ts'
@@ -111,6 +112,7 @@ export class Engine {
       schemas: await SchemaRegistry.open(store, { problem: (text) => log.warn(text) }),
       resources: createResourcePool(),
       topics: createTopicBus(),
+      lookups: new LookupTables(),
       keyedState: new Map(),
     }
     return new Engine(environment, store, await RuleCatalog.open(store))
@@ -139,6 +141,11 @@ export class Engine {
 
   /** Starts every stored rule that was running; one that fails stays, `stopped by error`. Definitions answer before. */
   async startStoredRules(): Promise<void> {
+    await Promise.all(
+      this.listStreams('table')
+        .filter((t) => t.definition.options.kind === 'lookup')
+        .map((t) => this.#environment.lookups.restore(this.#environment, t.definition)),
+    )
     for (const id of this.#rules.ids()) {
       if (this.#closed) return
       if (this.#managed.has(id)) continue
@@ -157,6 +164,7 @@ export class Engine {
     if (this.#closed) return
     this.#closed = true
     await Promise.all([...this.#managed.values()].map((rule) => rule.exclusively(() => rule.stop('canceled manually'))))
+    await this.#environment.lookups.closeAll()
     await this.#environment.resources.closeAll()
     await Promise.allSettled(this.#writes.values())
     await this.#store.close()
@@ -202,9 +210,23 @@ export class Engine {
     try {
       checkIdentifier(definition.name)
       this.#checkTable(definition)
-      await this.#serially(`stream ${definition.name}`, () => this.#environment.streams.create(definition, sql))
+      await this.#serially(`stream ${definition.name}`, async () => {
+        await this.#environment.streams.create(definition, sql)
+        await this.#openLookup(definition)
+      })
     } catch (error) {
       throw prefixed(`Create ${word} fails: `, error)
+    }
+  }
+
+  /** A lookup table works from its definition on; one that does not connect is not created. */
+  async #openLookup(definition: StreamDefinition): Promise<void> {
+    if (definition.options.kind !== 'lookup') return
+    try {
+      await this.#environment.lookups.open(this.#environment, definition)
+    } catch (error) {
+      await this.#environment.streams.drop(definition.name)
+      throw error
     }
   }
 
@@ -236,7 +258,11 @@ export class Engine {
       checkVersion(`source ${name}`, stored.definition.options.version ?? '', statement.options.version ?? '')
     }
     checkIdentifier(name)
-    await this.#serially(`stream ${name}`, () => this.#environment.streams.replace(statement, sql))
+    await this.#serially(`stream ${name}`, async () => {
+      // Opened first: when that fails the old table stays.
+      if (statement.options.kind === 'lookup') await this.#environment.lookups.open(this.#environment, statement)
+      await this.#environment.streams.replace(statement, sql)
+    })
     return `${capital(kind)} ${name} is replaced.`
   }
 
@@ -293,7 +319,10 @@ export class Engine {
     if (!this.#environment.streams.get(name)) {
       throw new IxionError('NOT_FOUND', `Drop ${kind} fails: ${kind} ${name} is not found.`)
     }
-    await this.#serially(`stream ${name}`, () => this.#environment.streams.drop(name))
+    await this.#serially(`stream ${name}`, async () => {
+      await this.#environment.lookups.drop(name)
+      await this.#environment.streams.drop(name)
+    })
   }
 
   /** Ids of rules that read the stream and have a topology. */

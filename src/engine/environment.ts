@@ -8,6 +8,7 @@ import type { TopicBus } from '../connectors/topic-bus.ts'
 import type { Clock } from '../core/clock.ts'
 import type { ValueObject } from '../core/values.ts'
 import type { FunctionLookup } from '../functions/contract.ts'
+import type { LookupTables } from './lookup-tables.ts'
 import type { EngineOptions } from './settings.ts'
 
 export interface EngineEnvironment {
@@ -21,6 +22,7 @@ export interface EngineEnvironment {
   readonly schemas: SchemaRegistry
   readonly resources: SharedResources
   readonly topics: TopicBus
+  readonly lookups: LookupTables
   /** Keyed state shared by all rules. */
   readonly keyedState: Map<string, ValueObject[string]>
 }

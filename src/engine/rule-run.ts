@@ -1,13 +1,17 @@
 /** Builds one run of one rule: plan -> operators, sources, sinks, counters. Nothing is connected before `start`. */
 import type { RuleDocument } from '../catalog/rule-document.ts'
-import { compileChain, type OperatorLimits } from '../compile/chain.ts'
+import { type CompiledChain, compileChain, type LookupAccess, type OperatorLimits } from '../compile/chain.ts'
 import { loadCodecs } from '../compile/codecs.ts'
 import { type ExpressionContext, newHitCounter } from '../compile/expression.ts'
+import type { Timer } from '../core/clock.ts'
+import { IxionError } from '../core/errors.ts'
 import type { LedgerReading } from '../core/ledger.ts'
+import type { Row } from '../core/row.ts'
+import { getField, type Value, type ValueObject } from '../core/values.ts'
 import { createTimestampReader } from '../formats/schema-check.ts'
 import type { CallContext } from '../functions/contract.ts'
 import { planSelect } from '../plan/index.ts'
-import type { LogicalPlan, SourceNode } from '../plan/logical.ts'
+import type { LogicalPlan, LookupNode, SourceNode } from '../plan/logical.ts'
 import { expressionsOf, walkPlan } from '../plan/nodes.ts'
 import { type Topology, topologyOf } from '../plan/topology.ts'
 import { some } from '../plan/tree.ts'
@@ -19,6 +23,7 @@ import { parseSelect } from '../sql/index.ts'
 import { wantedColumns } from './column-types.ts'
 import { createColumnarLane, laneIsPossible } from './columnar-lane.ts'
 import type { EngineEnvironment } from './environment.ts'
+import { runningPlan } from './running-plan.ts'
 import { defaultDrainLimit } from './settings.ts'
 import type { SharedStreams } from './shared-streams.ts'
 import { createSinkRun, type ResolvedSink, resolveSink } from './sink-run.ts'
@@ -62,6 +67,11 @@ export function planSql(
   })
 }
 
+/** Raised when the members of a snapshot change meaning. */
+const SNAPSHOT_VERSION = 1
+/** How long streams wait for bounded scan tables (files) to be read, ms. */
+const TABLE_LOAD_LIMIT = 5000
+
 export class RuleRun {
   readonly planned: PlannedRule
   readonly runner: RuleRunner
@@ -71,6 +81,10 @@ export class RuleRun {
   readonly started: number
   readonly #environment: EngineEnvironment
   readonly #own: readonly StreamRunner[]
+  /** Scan tables of this rule alone. */
+  readonly tables: readonly { readonly stream: StreamRunner; readonly bounded: boolean }[]
+  readonly #expressions: ExpressionContext
+  #stopped = false
   readonly #detach: () => Promise<void>
 
   private constructor(parts: {
@@ -80,6 +94,8 @@ export class RuleRun {
     metrics: readonly NodeMetrics[]
     environment: EngineEnvironment
     own: readonly StreamRunner[]
+    tables: RuleRun['tables']
+    expressions: ExpressionContext
     detach: () => Promise<void>
   }) {
     this.planned = parts.planned
@@ -88,6 +104,8 @@ export class RuleRun {
     this.metrics = parts.metrics
     this.#environment = parts.environment
     this.#own = parts.own
+    this.tables = parts.tables
+    this.#expressions = parts.expressions
     this.#detach = parts.detach
     this.started = parts.environment.clock.now()
   }
@@ -110,7 +128,28 @@ export class RuleRun {
       groups: options.groupLimit,
       partitions: options.partitionLimit,
     }
-    const chain = compileChain(plan.root, { expressions, namesOf, limits })
+    const lookups = await attachLookups(environment, plan)
+    let chain: CompiledChain
+    try {
+      const running = runningPlan(plan, environment.functions, namesOf)
+      chain = compileChain(running.root, {
+        expressions,
+        namesOf: running.namesOf,
+        limits,
+        stateful: {
+          lateTolerance: options.lateTolerance,
+          halfOpenSliding: options.planOptimizeStrategy.windowOption.windowVersion === 'v2',
+          sendSlidingTwice: options.planOptimizeStrategy.windowOption.enableSendSlidingWindowTwice,
+          limitPolicy: options.limitPolicy,
+          keyedTables: options.keyedTables,
+          onLate: (row) => sendLate(environment, document.id, row),
+          lookup: (node) => lookups.access(node),
+        },
+      })
+    } catch (error) {
+      await lookups.release()
+      throw error
+    }
 
     let runner: RuleRunner
     const sinks = await Promise.all(
@@ -127,6 +166,7 @@ export class RuleRun {
         name: s.node.emitter,
         stage: s.stage,
         policy: fullPolicy(s.node, planned, options.disableBufferFullDiscard),
+        table: s.table,
       })),
       sinks: sinks.map((s) => s.runner),
       sendError: options.sendError,
@@ -136,6 +176,7 @@ export class RuleRun {
     })
 
     const own: StreamRunner[] = []
+    const tables: { stream: StreamRunner; bounded: boolean }[] = []
     const attached: { name: string; consumer: (typeof runner.inputs)[number] }[] = []
     const sourceMetrics: NodeMetrics[] = []
     const chainMetrics: NodeMetrics[] = []
@@ -164,6 +205,7 @@ export class RuleRun {
           })
           stream.attach(attachment)
           own.push(stream)
+          if (source.table) tables.push({ stream, bounded: resolved.connector.bounded })
           if (stream.chain.raw && laneIsPossible(planned)) {
             const named = (kind: string): NodeMetrics | undefined =>
               stages.find((x) => x.operator.name === kind)?.metrics
@@ -181,6 +223,7 @@ export class RuleRun {
       }
     } catch (error) {
       for (const a of attached) await shared.detach(a.name, a.consumer)
+      await lookups.release()
       throw error
     }
     return new RuleRun({
@@ -196,20 +239,75 @@ export class RuleRun {
       ],
       environment,
       own,
+      tables,
+      expressions,
       detach: async () => {
         for (const a of attached) await shared.detach(a.name, a.consumer)
+        await lookups.release()
       },
     })
   }
 
   start(shared: SharedStreams): void {
     this.runner.start()
-    for (const stream of this.#own) stream.start()
-    shared.startAll()
+    for (const table of this.tables) table.stream.start()
+    const startStreams = (): void => {
+      if (this.#stopped) return
+      for (const stream of this.#own) stream.start()
+      shared.startAll()
+    }
+    const loading = this.tables.filter((t) => t.bounded).map((t) => t.stream.ended)
+    if (loading.length === 0) startStreams()
+    else void this.#atMost(TABLE_LOAD_LIMIT, Promise.all(loading)).then(startStreams)
+  }
+
+  /** Waits for `work`, but no longer than `limit` ms. */
+  async #atMost(limit: number, work: Promise<unknown>): Promise<void> {
+    let timer: Timer | undefined
+    const late = new Promise<void>((resolve) => {
+      timer = this.#environment.clock.after(limit, resolve)
+    })
+    await Promise.race([work, late])
+    timer?.cancel()
+  }
+
+  /**
+   * The state of everything between sources and sinks: operators by name, function call sites, hit counters. Taken between two
+   * events; rows still waiting in front of the rule or behind it are not part of it.
+   */
+  snapshot(): Value {
+    const { states, hits, aggregateHits } = this.#expressions
+    return {
+      version: SNAPSHOT_VERSION,
+      operators: this.runner.save(),
+      functions: Object.fromEntries([...states].map(([site, state]) => [site, state.save()])),
+      hits: { ...hits },
+      aggregateHits: { ...aggregateHits },
+    }
+  }
+
+  /** Before {@link start}. State of operators and call sites that the rule no longer has is ignored. */
+  restore(snapshot: Value): void {
+    const saved = snapshot as ValueObject
+    if (Number(saved['version']) !== SNAPSHOT_VERSION) {
+      throw new IxionError('STORAGE', `the state of rule ${this.planned.document.id} has version ${saved['version']}`, {
+        hint: `This build reads version ${SNAPSHOT_VERSION}; delete the state of the rule.`,
+      })
+    }
+    const { states, hits, aggregateHits } = this.#expressions
+    this.runner.load(saved['operators'] as ValueObject)
+    const functions = saved['functions'] as ValueObject
+    for (const [site, state] of states) {
+      const value = getField(functions, site)
+      if (value !== undefined) state.load(value)
+    }
+    Object.assign(hits, saved['hits'])
+    Object.assign(aggregateHits, saved['aggregateHits'])
   }
 
   /** Sources stop first, then what is inside drains for at most the engine's limit, then sinks close. */
   async stop(): Promise<void> {
+    this.#stopped = true
     await Promise.all(this.#own.map((s) => s.stop()))
     await this.#detach()
     await this.runner.stop(this.#environment.options.drainLimit ?? defaultDrainLimit)
@@ -279,4 +377,33 @@ function fullPolicy(
   if (policy === 'dropnewest') return 'dropNewest'
   const pausable = planned.sources.get(node)?.connector.pausable ?? false
   return policy === 'block' || neverDiscard || pausable ? 'block' : 'dropOldest'
+}
+
+/** The lookup tables a plan joins with, connected; `release` gives them back. */
+async function attachLookups(environment: EngineEnvironment, plan: LogicalPlan) {
+  const nodes: LookupNode[] = []
+  walkPlan(plan.root, (node) => {
+    if (node.kind === 'lookup') nodes.push(node)
+  })
+  const attached = new Map<string, { access: LookupAccess; release: () => Promise<void> }>()
+  const release = async (): Promise<void> => {
+    for (const table of attached.values()) await table.release()
+    attached.clear()
+  }
+  try {
+    for (const { definition } of nodes) {
+      if (attached.has(definition.name)) continue
+      attached.set(definition.name, await environment.lookups.attach(environment, definition))
+    }
+  } catch (error) {
+    await release()
+    throw error
+  }
+  return { release, access: (node: LookupNode) => attached.get(node.definition.name)?.access as LookupAccess }
+}
+
+/** LATE_POLICY="side": late rows are published to the memory topic `late/RULE/STREAM`. */
+function sendLate(environment: EngineEnvironment, rule: string, row: Row): void {
+  const topic = `late/${rule}/${row.emitter}`
+  void environment.topics.publish({ topic, rows: [row.message], rowKinds: null, timestamp: row.timestamp })
 }

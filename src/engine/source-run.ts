@@ -77,7 +77,7 @@ function has(specs: OptionSpecs, name: string): boolean {
 }
 
 /** What is left for the connector when the common properties it does not declare itself are taken out. */
-function ownProperties(given: ValueObject, specs: OptionSpecs): ValueObject {
+export function ownProperties(given: ValueObject, specs: OptionSpecs): ValueObject {
   const rest: ValueObject = {}
   for (const key of Object.keys(given)) {
     if (has(commonSourceSpecs, key) && !has(specs, key)) continue
@@ -173,7 +173,7 @@ export async function createDecoder(
 
 export function decodeOptions(
   environment: EngineEnvironment,
-  resolved: ResolvedSource,
+  resolved: Pick<ResolvedSource, 'common' | 'definition'>,
   columns: ReadonlyMap<string, ColumnType> | null,
 ): DecodeOptions {
   const { options } = environment

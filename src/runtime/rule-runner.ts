@@ -4,7 +4,7 @@
  */
 
 import type { Logger } from '../connectors/contract.ts'
-import type { Clock } from '../core/clock.ts'
+import type { Clock, Timer } from '../core/clock.ts'
 import { IxionError, messageOf } from '../core/errors.ts'
 import { Ledger, type LedgerReading } from '../core/ledger.ts'
 import type { Batch } from '../core/row.ts'
@@ -46,6 +46,8 @@ export interface InputPlan {
   /** Index of the first stage rows of this input enter; -1 = straight to the sinks. */
   readonly stage: number
   readonly policy: FullPolicy
+  /** A scan table: its end is no reason for the rule to end. */
+  readonly table?: boolean
 }
 
 export interface RuleRunnerOptions {
@@ -76,7 +78,7 @@ export class RuleRunner {
 
   constructor(options: RuleRunnerOptions) {
     this.#o = options
-    this.#openInputs = options.inputs.length
+    this.#openInputs = options.inputs.filter((input) => !input.table).length
     const environment: StageEnvironment = {
       clock: options.clock,
       timezone: options.timezone,
@@ -206,6 +208,19 @@ export class RuleRunner {
     this.#o.onEnd(null)
   }
 
+  /** Lookups on their way get until `deadline` to answer. */
+  async #settled(deadline: number): Promise<void> {
+    const { clock } = this.#o
+    const pending = this.stages.flatMap((stage) => stage.operator.settled?.() ?? [])
+    if (pending.length === 0 || clock.now() >= deadline) return
+    let timer: Timer | undefined
+    const limit = new Promise<void>((resolve) => {
+      timer = clock.at(deadline, resolve)
+    })
+    await Promise.race([Promise.all(pending), limit])
+    timer?.cancel()
+  }
+
   /**
    * Inputs take nothing more; what waits is processed while sinks have room, for at most `limit` ms in all; the rest is
    * counted as dropped, reason `stopped`.
@@ -222,6 +237,7 @@ export class RuleRunner {
       await new Promise<void>((resolve) => clock.after(Math.min(20, deadline - clock.now()), resolve))
     }
     for (const input of this.inputs) input.close()
+    await this.#settled(deadline)
     for (const stage of this.stages) {
       this.ledger.drop('stopped', stage.operator.held ?? 0)
       stage.close()
@@ -247,11 +263,13 @@ class Input implements Consumer, ColumnarOutput {
   readonly #first: Receiver
   readonly #e: InputEnvironment
   readonly #inbox: Inbox
+  readonly #table: boolean
   #endPending = false
   #closed = false
 
   constructor(plan: InputPlan, first: Receiver, environment: InputEnvironment) {
     this.#first = first
+    this.#table = plan.table ?? false
     this.#e = environment
     this.#inbox = new Inbox({
       policy: plan.policy,
@@ -326,6 +344,7 @@ class Input implements Consumer, ColumnarOutput {
   }
 
   ended(): void {
+    if (this.#table) return
     if (this.#inbox.empty) this.#end()
     else this.#endPending = true
   }

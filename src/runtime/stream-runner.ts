@@ -39,6 +39,11 @@ export class StreamRunner {
   readonly #o: StreamRunnerOptions
   readonly #abort = new AbortController()
   #attachments: readonly Attachment[] = []
+  #markEnded: () => void = () => {}
+  /** Settles when a bounded source has come to its end, or the stream has stopped. */
+  readonly ended: Promise<void> = new Promise((resolve) => {
+    this.#markEnded = resolve
+  })
   #loop: Promise<void> | null = null
 
   constructor(options: StreamRunnerOptions) {
@@ -82,6 +87,7 @@ export class StreamRunner {
         if (signal.aborted) return
         if (outcome === 'ended') {
           this.#o.chain.finish()
+          this.#markEnded()
           for (const { consumer } of this.#attachments) consumer.ended()
           return
         }
@@ -185,6 +191,7 @@ export class StreamRunner {
       this.#o.log.warn('source did not close cleanly', { stream: this.name, error: messageOf(error) })
     }
     await this.#loop
+    this.#markEnded()
     this.#o.chain.finish()
   }
 }
