@@ -28,12 +28,13 @@ import { memoryStore } from '../stores/memory.ts'
 import type { EngineEnvironment } from './environment.ts'
 import { LookupTables } from './lookup-tables.ts'
 import { ManagedRule, type RuleLedger } from './managed-rule.ts'
-import { countJsonRows, countLines } from './push.ts'
+import { countJsonRows, countLines, splitLines } from './push.ts'
 import { planRule, planSql } from './rule-run.ts'
 import { outputSchema, type ReportedSchema, streamSchema } from './schema-report.ts'
 import { type EngineOptions, silentLog } from './settings.ts'
 import { SharedStreams } from './shared-streams.ts'
 import { sourceFormat, sourceType } from './source-properties.ts'
+import { createDecoder, resolveSource } from './source-run.ts'
 
 export type StreamKind = 'stream' | 'table'
 
@@ -354,10 +355,18 @@ export class Engine {
   async push(stream: string, body: Uint8Array, lines = false): Promise<{ accepted: number; rules: number }> {
     const stored = this.#environment.streams.get(stream)
     if (!stored) throw new IxionError('NOT_FOUND', `stream ${stream} is not found`)
-    const isJson = sourceFormat(stored.definition) === 'json'
+    const { definition } = stored
+    const isJson = sourceFormat(definition) === 'json'
     const accepted = lines ? countLines(body) : isJson ? countJsonRows(body) : 1
     if (accepted === 0) return { accepted, rules: 0 }
-    return { accepted, rules: await this.feed(stream, [body], lines ? 'lines' : undefined) }
+    const resolved = resolveSource(this.#environment, definition)
+    if (resolved.connector.emits === 'bytes') {
+      return { accepted, rules: await this.feed(stream, [body], lines ? 'lines' : undefined) }
+    }
+    // A connector that emits rows has no decoder in its chain: the body is decoded here.
+    const decode = await createDecoder(this.#environment, resolved, null)
+    const rows = lines ? splitLines(body).flatMap((line) => [...decode(line)]) : decode(body)
+    return { accepted: rows.length, rules: await this.feedRows(stream, rows) }
   }
 
   /** The same with rows that are already values; JavaScript numbers are float64, bigints int64. */

@@ -1,0 +1,16 @@
+#!/usr/bin/env node
+/** `ixion serve` runs the engine; every other command is the client. */
+const [command = 'help', ...rest] = process.argv.slice(2)
+
+if (command === 'serve') {
+  const [{ serveArguments }, { serve }] = await Promise.all([import('./arguments.ts'), import('./serve.ts')])
+  await serve(serveArguments(rest)).catch(fail)
+} else {
+  const { run } = await import('../cli/index.ts')
+  process.exitCode = await run([command, ...rest], 'ixion')
+}
+
+function fail(error: unknown): never {
+  process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`)
+  process.exit(1)
+}

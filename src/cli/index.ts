@@ -1,0 +1,3 @@
+export async function run(_args: readonly string[], _program: string): Promise<number> {
+  return 1
+}

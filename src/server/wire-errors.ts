@@ -1,0 +1,85 @@
+/** Errors on the wire (spec/rest-api.md 1.5): reference number, status and body, in one place. */
+import { type ErrorCode, IxionError, messageOf } from '../core/errors.ts'
+import { jsonText, type Reply, TEXT_TYPE } from './http.ts'
+
+/** Numbers of the reference. */
+export const wireCode = {
+  undefined: 1000,
+  general: 1001,
+  notFound: 1002,
+  io: 1003,
+  sql: 2001,
+  executor: 2201,
+  stream: 3000,
+  configuration: 5000,
+} as const
+
+/** Numbers of errors that reach the client unwrapped. */
+const codes: Partial<Record<ErrorCode, number>> = {
+  NOT_FOUND: wireCode.notFound,
+  SQL_SYNTAX: wireCode.sql,
+  INVALID_PROPERTY: wireCode.executor,
+  CONNECTION: wireCode.io,
+}
+
+/** An error whose wire number and status are decided by the route. */
+export class WireError extends Error {
+  readonly code: number
+  readonly status: number
+  constructor(code: number, message: string, options: { status?: number; cause?: unknown } = {}) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause })
+    this.code = code
+    this.status = options.status ?? (code === wireCode.notFound ? 404 : 400)
+  }
+}
+
+/** The error in the frame of a route: `<prefix>: <text>`. `code` overrides the number the error would have. */
+export function framed(prefix: string, error: unknown, code?: number): WireError {
+  if (error instanceof WireError) return error
+  const { status } = statusOf(error)
+  const number = code ?? numberOf(error)
+  const message = prefix === '' ? messageOf(error) : `${prefix}: ${messageOf(error)}`
+  return new WireError(number, message, {
+    cause: error,
+    status: status >= 413 ? status : number === wireCode.notFound ? 404 : 400,
+  })
+}
+
+/** Runs `work`; its failure leaves in the frame of the route. */
+export async function inFrame<T>(prefix: string, work: () => T | Promise<T>, code?: number): Promise<T> {
+  try {
+    return await work()
+  } catch (error) {
+    throw framed(prefix, error, code)
+  }
+}
+
+function numberOf(error: unknown): number {
+  return (error instanceof IxionError && codes[error.code]) || wireCode.undefined
+}
+
+function statusOf(error: unknown): { status: number } {
+  if (!(error instanceof IxionError)) return { status: 500 }
+  return { status: error.code === 'INTERNAL' ? 400 : error.kind.status }
+}
+
+export function errorReply(error: unknown): Reply {
+  if (error instanceof WireError) return wireReply(error.status, error.code, error.message)
+  const { status } = statusOf(error)
+  return wireReply(status, numberOf(error), messageOf(error))
+}
+
+/** Body as JSON with a line feed, sent as text, as the reference does. */
+export function wireReply(status: number, code: number, message: string): Reply {
+  return {
+    status,
+    body: `${jsonText({ error: code, message })}\n`,
+    type: TEXT_TYPE,
+    headers: { 'X-Content-Type-Options': 'nosniff' },
+  }
+}
+
+/** For what this build does not have: never a fake success. */
+export function notBuilt(what: string): Reply {
+  return wireReply(501, wireCode.general, `${what} is not available in this build of Ixion`)
+}
