@@ -142,10 +142,10 @@ export interface MultiColumnFunction<S = any> extends DefinitionBase {
   readonly load: (state: Value) => S
 }
 
-/** unnest, extract: one input row becomes the returned elements, in order. Null: there is nothing to return from, the row fails. */
+/** unnest, extract: one input row becomes the elements of the returned array, in order; any other result fails the row. */
 export interface SetReturningFunction extends DefinitionBase {
   readonly kind: 'setReturning'
-  readonly run: (args: readonly Value[], call: CallContext) => Value[] | null
+  readonly run: (args: readonly Value[], call: CallContext) => Value
 }
 
 /**

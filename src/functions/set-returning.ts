@@ -22,16 +22,9 @@ export const setReturningFunctions: readonly SetReturningFunction[] = [
     args: [{ name: 'array', type: 'array' }],
     docs:
       'One row for each element. The members of an element that is an object become columns of its row, over those of the ' +
-      'same name; any other element is the column of the function. An empty array gives no rows, null is an error.',
-    examples: [
-      { expression: 'unnest(a)', row: { a: [1n, 2n] }, result: [1n, 2n] },
-      { expression: 'unnest(a)', row: { a: 5n }, error: 'the argument for the unnest function should be array' },
-    ],
-    run: ([value = null]) => {
-      if (value === null) return null
-      if (!Array.isArray(value)) throw new RowError('the argument for the unnest function should be array')
-      return value
-    },
+      'same name; any other element is the column of the function. An empty array gives no rows; null, and what is not an array, are errors.',
+    examples: [{ expression: 'unnest(a)', row: { a: [1n, 2n] }, result: [1n, 2n] }],
+    run: ([value = null]) => value,
   }),
   define({
     name: 'extract',

@@ -1,6 +1,6 @@
 import { RowError } from '../core/errors.ts'
 import { makeRow, type Row } from '../core/row.ts'
-import { copyFields, getField, isObject, setField, type Value } from '../core/values.ts'
+import { copyFields, getField, isObject, setField } from '../core/values.ts'
 import { asRowError } from './condition.ts'
 import type { Operator } from './contract.ts'
 
@@ -20,7 +20,8 @@ export function projectSetOperator({ name, functionName, limit }: ProjectSetOpti
     if (elements === undefined || elements === null) {
       throw new RowError(`can't find the result from the ${functionName} function`)
     }
-    return (elements as Value[]).map((element) => {
+    if (!Array.isArray(elements)) throw new RowError(`the argument for the ${functionName} function should be array`)
+    return elements.map((element) => {
       const message = copyFields({}, row.message)
       if (isObject(element)) {
         delete message[name]

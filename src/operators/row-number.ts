@@ -1,3 +1,4 @@
+import { RowError } from '../core/errors.ts'
 import type { Row } from '../core/row.ts'
 import type { Value } from '../core/values.ts'
 import { asRowError, inClause } from './condition.ts'
@@ -43,19 +44,31 @@ export function rowNumberOperator(calls: readonly RowNumberCall[]): Operator {
   }
 }
 
+/** Partitions by the values they are of, ascending; as they came where those do not compare. */
+function inOrder<T extends { readonly values: readonly Value[] }>(partitions: readonly T[]): readonly T[] {
+  const ascending = partitions[0]?.values.map(() => ({ ascending: true })) ?? []
+  try {
+    return partitions.toSorted((a, b) => compareKeys(a.values, b.values, ascending))
+  } catch (error) {
+    if (error instanceof RowError) return partitions
+    throw error
+  }
+}
+
 /** Numbers the rows and returns them partition by partition, each in sort order. */
 function numberRows(call: RowNumberCall, rows: readonly Row[], scope: EvaluationScope): readonly Row[] {
-  const partitions = new Map<string, { row: Row; keys: Value[] }[]>()
+  const partitions = new Map<string, { values: Value[]; members: { row: Row; keys: Value[] }[] }>()
   for (const row of rows) {
-    const name = call.partition.length ? groupKey(call.partition.map((p) => p(row, scope))) : ''
-    const partition = partitions.get(name) ?? []
-    partition.push({ row, keys: call.order.map((k) => k.evaluate(row, scope)) })
+    const values = call.partition.map((p) => p(row, scope))
+    const name = groupKey(values)
+    const partition = partitions.get(name) ?? { values, members: [] }
+    partition.members.push({ row, keys: call.order.map((k) => k.evaluate(row, scope)) })
     partitions.set(name, partition)
   }
   const numbered: Row[] = []
-  for (const partition of partitions.values()) {
-    partition.sort((a, b) => compareKeys(a.keys, b.keys, call.order))
-    partition.forEach(({ row }, i) => {
+  for (const { members } of inOrder([...partitions.values()])) {
+    members.sort((a, b) => compareKeys(a.keys, b.keys, call.order))
+    members.forEach(({ row }, i) => {
       row.computed ??= new Map()
       row.computed.set(call.name, BigInt(i + 1))
       numbered.push(row)

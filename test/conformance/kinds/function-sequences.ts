@@ -1,4 +1,5 @@
 /** functions.jsonl: aggregates, set-returning functions, and steps on one instance of a stateful function. */
+import { makeRow, type Row, rowsBatch } from '../../../src/core/row.ts'
 import type { Value } from '../../../src/core/values.ts'
 import { applyScalar } from '../../../src/functions/call.ts'
 import type {
@@ -9,6 +10,7 @@ import type {
   MultiColumnFunction,
   SetReturningFunction,
 } from '../../../src/functions/contract.ts'
+import { dedupTriggerOperator } from '../../../src/operators/dedup-trigger.ts'
 import { type Case, fail, type Outcome, pass } from '../contract.ts'
 import { fromTagged } from '../values.ts'
 import { hitCounter } from './function-rows.ts'
@@ -60,7 +62,7 @@ export function runSetReturning(def: SetReturningFunction, c: Case, call: CallCo
 
 /** Steps of one call; each partition has its state. */
 export function runSteps(def: FunctionDefinition, c: Case, call: CallContext, judge: Judge): Outcome {
-  const step = stepper(def, call)
+  const step = stepper(def, call, Number((c['seq'] as Step[])[0]?.args?.[3] ?? 0))
   if (step === null) return fail(`not built: steps of ${def.kind} functions`)
   for (const [i, s] of (c['seq'] as Step[]).entries()) {
     const outcome = judge(s as unknown as Case, () => step(s))
@@ -69,7 +71,7 @@ export function runSteps(def: FunctionDefinition, c: Case, call: CallContext, ju
   return pass
 }
 
-function stepper(def: FunctionDefinition, call: CallContext): ((step: Step) => Value) | null {
+function stepper(def: FunctionDefinition, call: CallContext, expire: number): ((step: Step) => Value) | null {
   switch (def.kind) {
     case 'scalar':
       return ({ args }) => applyScalar(def, args.map(fromTagged), call)
@@ -87,8 +89,40 @@ function stepper(def: FunctionDefinition, call: CallContext): ((step: Step) => V
       const counter = hitCounter(def.name, call)
       return ({ update = false, eventTime = 0 }) => counter(update, eventTime)
     }
+    case 'trigger':
+      return dedupSteps(expire)
     default:
       return null
+  }
+}
+
+/** dedup_trigger lives in an operator: args are start, end, now and expire of one row; its end has always come. */
+function dedupSteps(expire: number): (step: Step) => Value {
+  const column = (name: string) => ({ name, evaluate: (row: Row) => row.message[name] })
+  const operator = dedupTriggerOperator({
+    name: 'result',
+    start: column('start'),
+    end: column('end'),
+    now: column('now'),
+    expire,
+    maxWaiting: 100,
+  })
+  operator.open?.({ now: () => 0, wakeAt: () => {}, timezone: 'UTC', room: () => {} })
+  return ({ args }) => {
+    const [start = null, end = null, now = null] = args.map(fromTagged)
+    let result: Value = null
+    operator.push(rowsBatch([makeRow('', { start, end, now }, 0)]), {
+      batch: (b) => {
+        if (b.kind === 'rows') result = b.rows[0]?.computed?.get('result') ?? null
+      },
+      fail: (error) => {
+        throw error
+      },
+      discard: () => {},
+      consumed: () => {},
+      watermark: () => {},
+    })
+    return result
   }
 }
 
