@@ -26,7 +26,7 @@ function sameLock(copy) {
 
 if (!installed()) {
   console.error('installing packages ...')
-  const npm = spawnSync('npm', ['ci', '--ignore-scripts', '--no-audit', '--no-fund'], {
+  const npm = spawnSync('npm', ['ci', '--include=dev', '--ignore-scripts', '--no-audit', '--no-fund'], {
     stdio: 'inherit',
     shell: process.platform === 'win32',
   })

@@ -29,6 +29,7 @@ await build({
     kuiperd: 'src/bin/kuiperd.ts',
     kuiper: 'src/bin/kuiper.ts',
     engine: 'src/engine/index.ts',
+    sample: 'src/bin/sample.ts',
   },
   outdir: 'dist',
   outExtension: { '.js': '.mjs' },
