@@ -1,6 +1,6 @@
 // Makes a fresh clone ready: installs packages when the lock file is newer than node_modules, builds the kernel
 // (--kernel) or everything (--build) when sources changed. Plain Node.js, no packages, so that it can run first.
-import { execFileSync, spawnSync } from 'node:child_process'
+import { spawnSync } from 'node:child_process'
 import { existsSync, readFileSync, statSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 
@@ -26,14 +26,14 @@ function sameLock(copy) {
 
 if (!installed()) {
   console.error('installing packages ...')
-  const npm = spawnSync('npm', ['ci', '--include=dev', '--ignore-scripts', '--no-audit', '--no-fund'], {
-    stdio: 'inherit',
-    shell: process.platform === 'win32',
-  })
-  if (npm.status !== 0) process.exit(npm.status ?? 1)
+  run('npm', ['ci', '--include=dev', '--ignore-scripts', '--no-audit', '--no-fund'], process.platform === 'win32')
 }
-if (process.argv.includes('--kernel') || process.argv.includes('--build')) {
-  if (existsSync('scripts/build-kernel.mjs'))
-    execFileSync(process.execPath, ['scripts/build-kernel.mjs'], { stdio: 'inherit' })
+const wanted = process.argv.slice(2)
+if (wanted.includes('--kernel') || wanted.includes('--build')) run(process.execPath, ['scripts/build-kernel.mjs'])
+if (wanted.includes('--build')) run(process.execPath, ['scripts/build.mjs'])
+
+/** A failing step has said why: leave with its code. */
+function run(command, args, shell = false) {
+  const { status } = spawnSync(command, args, { stdio: 'inherit', shell })
+  if (status !== 0) process.exit(status ?? 1)
 }
-if (process.argv.includes('--build')) execFileSync(process.execPath, ['scripts/build.mjs'], { stdio: 'inherit' })

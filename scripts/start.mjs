@@ -1,12 +1,13 @@
 // `npm start`: makes a fresh clone ready, runs the daemon, and shows a sample while the data folder holds nothing else.
 // Arguments go to `ixion serve` (--port, --data, --host, --etc, --log); --no-sample leaves the sample out.
-import { execFileSync, spawn } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 process.chdir(fileURLToPath(new URL('..', import.meta.url)))
-execFileSync(process.execPath, ['scripts/bootstrap.mjs', '--build'], { stdio: 'inherit' })
+const ready = spawnSync(process.execPath, ['scripts/bootstrap.mjs', '--build'], { stdio: 'inherit' })
+if (ready.status !== 0) process.exit(ready.status ?? 1)
 
 const args = process.argv.slice(2).filter((arg) => arg !== '--no-sample')
 const sample = process.argv.includes('--no-sample') ? null : await startSample()
