@@ -4,7 +4,7 @@
  * every consumer has settled them.
  */
 import { randomUUID } from 'node:crypto'
-import { connect as connectTcp, isIP } from 'node:net'
+import { connect as connectTcp, isIP, type OnReadOpts } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { connect as connectTls } from 'node:tls'
 import type { IClientOptions, MqttClient } from 'mqtt'
@@ -143,16 +143,19 @@ export async function openConnection(settings: MqttSettings, context: ConnectorC
   })
 
   const buildStream = (): Duplex => {
-    const stream: WireStream = wireStream(dial(settings, websocket), (passOn) =>
-      frameCutter(settings.version, settings.maxPacketSize, {
-        publishes: incoming.publishes,
-        others: passOn,
-        connack: (sessionPresent, accepted) => {
-          if (accepted) incoming.sessionStarted(sessionPresent && settings.session)
-        },
-        pubrel: incoming.released,
-        oversized: incoming.oversized,
-      }),
+    const stream: WireStream = wireStream(
+      (onData) => dial(settings, websocket, onData),
+      clock,
+      (passOn) =>
+        frameCutter(settings.version, settings.maxPacketSize, {
+          publishes: incoming.publishes,
+          others: passOn,
+          connack: (sessionPresent, accepted) => {
+            if (accepted) incoming.sessionStarted(sessionPresent && settings.session)
+          },
+          pubrel: incoming.released,
+          oversized: incoming.oversized,
+        }),
     )
     wire = stream
     if (incoming.holding()) stream.hold()
@@ -397,28 +400,51 @@ function grouped(pairs: readonly (readonly [string, string])[]): Record<string, 
 
 type WebSocketModule = typeof import('ws')
 
-function dial(settings: MqttSettings, websocket: WebSocketModule | undefined): Duplex {
+/** What a read of a TCP socket may bring at once, and the memory several reads share. */
+const READ = 64 * 1024
+const SLAB = 256 * 1024
+
+function dial(settings: MqttSettings, websocket: WebSocketModule | undefined, onData: (chunk: Buffer) => void): Duplex {
   const { url, tls } = settings
   const host = url.hostname.replace(/^\[|\]$/g, '')
   if (websocket) {
     const path = url.pathname === '' ? '/' : url.pathname
-    const socket = new websocket.WebSocket(
-      `${url.protocol}//${url.host}${path}${url.search}`,
-      [settings.version === 3 ? 'mqttv3.1' : 'mqtt'],
-      {
-        ...tls,
-      },
-    )
+    const protocol = settings.version === 3 ? 'mqttv3.1' : 'mqtt'
+    const socket = new websocket.WebSocket(`${url.protocol}//${url.host}${path}${url.search}`, [protocol], { ...tls })
     const stream = websocket.createWebSocketStream(socket)
     socket.on('close', () => stream.destroy())
-    return stream
+    return stream.on('data', onData)
   }
   const secure = url.protocol === 'mqtts:'
   const port = url.port === '' ? (secure ? 8883 : 1883) : Number(url.port)
   const socket = secure
-    ? connectTls({ ...tls, host, port, ...(isIP(host) === 0 && { servername: host }) })
-    : connectTcp({ host, port })
+    ? connectTls({ ...tls, host, port, ...(isIP(host) === 0 && { servername: host }) }).on('data', onData)
+    : connectTcp({ host, port, onread: readInto(onData) })
   socket.setNoDelay(true)
   socket.setKeepAlive(true, 30_000)
   return socket
+}
+
+/**
+ * Reads go behind each other into one piece of memory, which is never written twice. With this kind of reading `pause` stops
+ * at once; an ordinary socket would go on reading small pieces until its buffer is full.
+ */
+function readInto(onData: (chunk: Buffer) => void): OnReadOpts {
+  let slab = Buffer.allocUnsafeSlow(SLAB)
+  let used = 0
+  return {
+    buffer: () => {
+      if (SLAB - used < READ) {
+        slab = Buffer.allocUnsafeSlow(SLAB)
+        used = 0
+      }
+      return slab.subarray(used, used + READ)
+    },
+    callback: (length) => {
+      const chunk = slab.subarray(used, used + length)
+      used += length
+      onData(chunk)
+      return true
+    },
+  }
 }

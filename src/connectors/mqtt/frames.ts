@@ -32,8 +32,8 @@ export interface FrameHandlers {
 }
 
 export interface FrameCutter {
-  /** Throws IxionError('CONNECTION') on bytes that are no MQTT: the connection must be closed. */
-  feed(chunk: Buffer): void
+  /** Returns the number of messages found. Throws IxionError('CONNECTION') on what is no MQTT: close the connection. */
+  feed(chunk: Buffer): number
 }
 
 const PUBLISH = 3
@@ -47,7 +47,7 @@ export function frameCutter(version: number, maxBytes: number, handlers: FrameHa
   /** Bytes of an oversized frame still to come. */
   let skip = 0
 
-  const scan = (bytes: Buffer): void => {
+  const scan = (bytes: Buffer): number => {
     const end = bytes.length
     let batch: PublishBatch | null = null
     let otherStart = -1
@@ -112,7 +112,9 @@ export function frameCutter(version: number, maxBytes: number, handlers: FrameHa
       pos = next
     }
     passOn(bytes, otherStart, pos)
-    if (batch) handlers.publishes(batch)
+    if (!batch) return 0
+    handlers.publishes(batch)
+    return batch.count
   }
 
   /** Hands on the frames since `start`; returns -1, "none collected". */
@@ -155,7 +157,7 @@ export function frameCutter(version: number, maxBytes: number, handlers: FrameHa
       if (skip > 0) {
         if (chunk.length <= skip) {
           skip -= chunk.length
-          return
+          return 0
         }
         chunk = chunk.subarray(skip)
         skip = 0
@@ -163,10 +165,10 @@ export function frameCutter(version: number, maxBytes: number, handlers: FrameHa
       if (parts.length === 0) return scan(chunk)
       parts.push(chunk)
       have += chunk.length
-      if (have < need) return
+      if (have < need) return 0
       const whole = Buffer.concat(parts, have)
       parts = []
-      scan(whole)
+      return scan(whole)
     },
   }
 }

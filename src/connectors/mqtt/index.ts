@@ -64,8 +64,6 @@ export const mqtt: ConnectorDefinition = {
       qos: {
         type: 'int',
         default: 0,
-        minimum: 0,
-        maximum: 2,
         docs: 'Quality of service of the publishes. 1 and 2 wait for the acknowledgement of the broker.',
       },
       retained: { type: 'bool', default: false, docs: 'Ask the broker to keep the last message of the topic.' },

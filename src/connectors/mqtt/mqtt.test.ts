@@ -213,6 +213,28 @@ describe.each(brokers)('MQTT 3.1.1 with %s', (_name, start) => {
     release()
   })
 
+  it('one client id in several rules is one connection each way, and nobody throws the other out', async () => {
+    const context = testContext()
+    const same = { clientid: `same-${broker.name}` }
+    const writer = makeSink(mqtt.sink, { server: broker.url, topic: 'same', qos: 1, ...same }, context)
+    await writer.connect(never())
+    await writer.send(item('before'), never())
+    const a = await run(source('same', same, context))
+    const b = await run(source('same', same, context))
+    // The writer takes another id once a reader needs this one: its first sends may meet the change and are tried again.
+    await eventually(async () => {
+      await writer.send(item('x'), never()).catch(() => {})
+      return a.texts().includes('x') && b.texts().includes('x')
+    })
+    await writer.send(item('last'), never())
+    await eventually(() => a.texts().includes('last') && b.texts().includes('last'))
+    expect([writer.connection?.status, context.resources.usage().size]).toEqual([1, 1])
+    await a.stop()
+    await b.stop()
+    await writer.close()
+    expect(context.resources.usage().size).toBe(0)
+  })
+
   it('publishes with every QoS, retained, and with dynamic topics', async () => {
     const to = await publisher()
     const seen: string[] = []
@@ -451,6 +473,8 @@ describe('properties', () => {
     expect(() => makeSink(mqtt.sink, { server: 'tcp://x:1', topic: 'a/+' }, testContext())).toThrow(
       "shouldn't contain # or +",
     )
-    expect(() => makeSink(mqtt.sink, { server: 'tcp://x:1', topic: 'a', qos: 3 }, testContext())).toThrow(/qos/)
+    expect(() => makeSink(mqtt.sink, { server: 'tcp://x:1', topic: 'a', qos: 3 }, testContext())).toThrow(
+      'invalid qos value 3, the value could be only int 0 or 1 or 2',
+    )
   })
 })

@@ -15,6 +15,10 @@ export function createMqttSink(properties: ValueObject, context: ConnectorContex
     throw new IxionError('INVALID_PROPERTY', "mqtt sink topic shouldn't contain # or +", { path: 'topic' })
   }
   const qos = (number(properties, 'qos') ?? 0) as 0 | 1 | 2
+  if (![0, 1, 2].includes(qos)) {
+    const message = `invalid qos value ${qos}, the value could be only int 0 or 1 or 2`
+    throw new IxionError('INVALID_PROPERTY', message, { path: 'qos' })
+  }
   const retain = flag(properties, 'retained')
   const userProperties = textMap(properties, 'properties')
   const maxInFlight = number(properties, 'maxInFlight') ?? 100

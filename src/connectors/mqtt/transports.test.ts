@@ -1,16 +1,16 @@
 /** MQTT over TLS, web sockets and 3.1 against real brokers; what the stream wrapper does while it is held. */
-import { execFileSync } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
 import { createServer as createHttpServer } from 'node:http'
 import { connect, createServer } from 'node:net'
-import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
 import { createServer as createTlsServer } from 'node:tls'
 import { afterEach, describe, expect, it } from 'vitest'
 import { createWebSocketStream, WebSocketServer } from 'ws'
+import { systemClock } from '../../core/clock.ts'
 import type { IxionError } from '../../core/errors.ts'
 import type { ValueObject } from '../../core/values.ts'
 import {
+  certificates,
   eventually,
   item,
   makeSink,
@@ -19,7 +19,6 @@ import {
   run,
   startAedes,
   startMosquitto,
-  temporaryDirectory,
   testContext,
 } from '../test-support.ts'
 import { mqtt } from './index.ts'
@@ -57,67 +56,10 @@ async function listen(server: {
   return (server.address() as { port: number }).port
 }
 
-/** A certificate authority and a server certificate for localhost and 127.0.0.1; needs openssl. */
-async function certificates() {
-  const directory = await temporaryDirectory()
-  cleanups.push(() => directory.remove())
-  const openssl = (...args: string[]) => execFileSync('openssl', args, { cwd: directory.path, stdio: 'pipe' })
-  openssl(
-    'req',
-    '-x509',
-    '-newkey',
-    'rsa:2048',
-    '-nodes',
-    '-keyout',
-    'ca.key',
-    '-out',
-    'ca.pem',
-    '-days',
-    '2',
-    '-subj',
-    '/CN=Test CA',
-  )
-  openssl(
-    'req',
-    '-newkey',
-    'rsa:2048',
-    '-nodes',
-    '-keyout',
-    'key.pem',
-    '-out',
-    'req.pem',
-    '-subj',
-    '/CN=localhost',
-    '-addext',
-    'subjectAltName=DNS:localhost,IP:127.0.0.1',
-  )
-  openssl(
-    'x509',
-    '-req',
-    '-in',
-    'req.pem',
-    '-CA',
-    'ca.pem',
-    '-CAkey',
-    'ca.key',
-    '-CAcreateserial',
-    '-out',
-    'cert.pem',
-    '-days',
-    '2',
-    '-copy_extensions',
-    'copy',
-  )
-  return {
-    ca: join(directory.path, 'ca.pem'),
-    cert: join(directory.path, 'cert.pem'),
-    key: join(directory.path, 'key.pem'),
-  }
-}
-
 describe('transports', () => {
   it('TLS: with the authority it works, without it the certificate is refused, insecureSkipVerify accepts it', async () => {
     const files = await certificates()
+    cleanups.push(() => files.remove())
     const broker = await startAedes()
     cleanups.push(() => broker.close())
     const port = Number(new URL(broker.url).port)
@@ -197,7 +139,11 @@ describe('transports', () => {
 describe('stream wrapper', () => {
   it('answers pings itself while it is held, so that the connection is not given up', async () => {
     const socket = new PassThrough()
-    const stream = wireStream(socket, () => ({ feed() {} }))
+    const stream = wireStream(
+      (onData) => socket.on('data', onData),
+      systemClock,
+      () => ({ feed: () => 0 }),
+    )
     const seen: Buffer[] = []
     stream.on('data', (chunk) => void seen.push(chunk))
     stream.write(Buffer.from([0xc0, 0]))
