@@ -74,6 +74,7 @@ export class RuleRunner {
   #columnar: ColumnarLane | null = null
   #stopping = false
   #ended = false
+  #isBroken = false
   #openInputs: number
 
   constructor(options: RuleRunnerOptions) {
@@ -197,6 +198,7 @@ export class RuleRunner {
   #broken(error: unknown): void {
     if (this.#ended) return
     this.#ended = true
+    this.#isBroken = true
     const reason = error instanceof Error ? error : new Error(String(error))
     // Never inside the source's or the operator's own call.
     queueMicrotask(() => this.#o.onEnd(reason))
@@ -239,9 +241,12 @@ export class RuleRunner {
     for (const input of this.inputs) input.close()
     await this.#settled(deadline)
     for (const stage of this.stages) {
-      this.ledger.drop('stopped', stage.operator.held ?? 0)
+      const held = stage.operator.held ?? 0
+      if (held) this.ledger.drop('stopped', held)
       stage.close()
     }
+    // What was inside the operator that broke is nowhere any more.
+    if (this.#isBroken && this.ledger.open > 0) this.ledger.drop('error', this.ledger.open)
     await Promise.all(this.#o.sinks.map((sink) => sink.stop(Math.max(0, deadline - clock.now()))))
   }
 }
@@ -316,6 +321,15 @@ class Input implements Consumer, ColumnarOutput {
   }
 
   #process(delivery: Delivery): void {
+    try {
+      this.#take(delivery)
+    } catch (error) {
+      // Not a row's fault (those leave by their own door): the rule cannot go on, the source and other rules can.
+      this.#e.broken(error)
+    }
+  }
+
+  #take(delivery: Delivery): void {
     switch (delivery.kind) {
       case 'rows':
         this.#e.ledger.received += delivery.rows.length
