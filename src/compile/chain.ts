@@ -17,6 +17,7 @@ import type { CallExpression, SelectField, SortKey } from '../sql/ast.ts'
 import { explainExpression } from '../sql/explain.ts'
 import { aggregateHitNames, usesHits } from './call.ts'
 import { compileExpression, compileOrMissing, type ExpressionContext } from './expression.ts'
+import { countHit, hitState, withOwnHits } from './hits.ts'
 import { compileStatefulNode } from './stateful.ts'
 
 export interface CompiledStage {
@@ -125,8 +126,9 @@ export function compileChain(root: PlanNode, options: ChainOptions): CompiledCha
 }
 
 /** The operators of one plan node, in order; most have one, a window with a FILTER has two. */
-function compileNode(node: Exclude<PlanNode, SourceNode | UnionNode>, options: ChainOptions): Operator[] {
-  const c = options.expressions
+function compileNode(node: Exclude<PlanNode, SourceNode | UnionNode>, rule: ChainOptions): Operator[] {
+  const c = withOwnHits(rule.expressions, node.kind)
+  const options = { ...rule, expressions: c }
   switch (node.kind) {
     case 'analytic':
       return [analyticOperator(compileCalls(node.calls, c))]
@@ -144,6 +146,7 @@ function compileNode(node: Exclude<PlanNode, SourceNode | UnionNode>, options: C
         }),
       ]
     case 'having': {
+      c.states.set('$$agg_hits', hitState(c.aggregateHits))
       const onHit = (trigger: number): void => {
         c.aggregateHits.count++
         c.aggregateHits.time = BigInt(trigger)
@@ -164,7 +167,13 @@ function compileNode(node: Exclude<PlanNode, SourceNode | UnionNode>, options: C
     case 'order':
       return [orderOperator(compileKeys(node.keys, c))]
     case 'project':
-      return [projectOperator({ ...node, fields: node.fields.map((f) => compileField(f, c)) })]
+      return [
+        projectOperator({
+          ...node,
+          fields: node.fields.map((f) => compileField(f, c)),
+          onRow: node.fields.some((f) => usesHits(f.expression)) ? countHit(c) : undefined,
+        }),
+      ]
     case 'projectSet':
       return [projectSetOperator({ name: node.name, functionName: node.call.name, limit: node.limit })]
     default:
@@ -181,14 +190,6 @@ function compileCalls(
   c: ExpressionContext,
 ) {
   return calls.map(({ name, call }) => ({ name, evaluate: compileExpression(call, c) }))
-}
-
-/** WHERE that reads last_hit_count or last_hit_time: a row that passes is a hit (5.8). */
-export function countHit(c: ExpressionContext): (row: Row) => void {
-  return (row) => {
-    c.hits.count++
-    c.hits.time = BigInt(row.timestamp)
-  }
 }
 
 export function compileField(field: SelectField, c: ExpressionContext): ProjectField {

@@ -40,8 +40,9 @@ export interface ExpressionContext {
   readonly call: CallContext
   /** Function state kept by call sites of this rule, for checkpoints; filled while compiling. */
   readonly states: Map<string, StatefulSite>
-  /** `last_hit_count` and friends read these; the operator that owns the condition updates them. */
+  /** `last_hit_count` and friends read these; the operator that owns the condition updates them. One per operator. */
   readonly hits: HitCounter
+  /** Of HAVING; SELECT and HAVING read it. */
   readonly aggregateHits: HitCounter
   /** LIKE with regular-expression characters unescaped, as the reference does (D10). */
   readonly rawLike?: boolean

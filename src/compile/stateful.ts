@@ -27,8 +27,9 @@ import { sourcesOf } from '../plan/references.ts'
 import { conjuncts, some } from '../plan/tree.ts'
 import type { Expression } from '../sql/ast.ts'
 import { usesHits } from './call.ts'
-import { type ChainOptions, countHit } from './chain.ts'
+import type { ChainOptions } from './chain.ts'
 import { compileExpression, compileOrMissing, type ExpressionContext, wildcardObject } from './expression.ts'
+import { countHit, withOwnHits } from './hits.ts'
 
 export type StatefulNode = Extract<
   PlanNode,
@@ -109,8 +110,11 @@ function compileWindow(node: WindowNode, options: ChainOptions): Operator[] {
   const c = options.expressions
   const operators: Operator[] = []
   if (node.filter) {
-    const onHit = usesHits(node.filter) ? countHit(c) : undefined
-    operators.push(filterOperator(compileExpression(node.filter, c), { name: 'windowFilter', ...(onHit && { onHit }) }))
+    const own = withOwnHits(c, 'windowFilter')
+    const onHit = usesHits(node.filter) ? countHit(own) : undefined
+    operators.push(
+      filterOperator(compileExpression(node.filter, own), { name: 'windowFilter', ...(onHit && { onHit }) }),
+    )
   }
   const spec = windowSpec(node, options)
   operators.push(

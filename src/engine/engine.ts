@@ -12,6 +12,7 @@ import { createTopicBus } from '../connectors/topic-bus.ts'
 import { type Clock, systemClock } from '../core/clock.ts'
 import { IxionError, messageOf } from '../core/errors.ts'
 import type { LedgerReading } from '../core/ledger.ts'
+import { decodeState, encodeState } from '../core/state.ts'
 import type { Value, ValueObject } from '../core/values.ts'
 import type { FunctionLookup } from '../functions/contract.ts'
 import { builtinFunctions } from '../functions/index.ts'
@@ -490,13 +491,20 @@ export class Engine {
     return rule
   }
 
-  /** Re-plans and (re)starts. */
-  async startRule(id: string): Promise<void> {
+  /** Re-plans and (re)starts; with the state a {@link ruleState} gave, where that run left off. */
+  async startRule(id: string, state?: string): Promise<void> {
     const rule = this.#rule(id, notRegistered(id))
     await rule.exclusively(async () => {
       await this.#setTriggered(id, true)
-      await rule.start(rule.document)
+      await rule.start(rule.document, 'canceled manually', state === undefined ? null : decodeState(state))
     })
+  }
+
+  /** State of the running rule between two events: windows, tables, function states, counters. Versioned text. */
+  ruleState(id: string): string {
+    const { run } = this.#rule(id, notRegistered(id))
+    if (!run) throw new IxionError('NOT_FOUND', `Rule ${id} is not running`)
+    return encodeState(run.snapshot())
   }
 
   async stopRule(id: string): Promise<void> {

@@ -2,6 +2,7 @@
 import type { RuleDocument } from '../catalog/rule-document.ts'
 import { messageOf } from '../core/errors.ts'
 import type { LedgerReading } from '../core/ledger.ts'
+import type { Value } from '../core/values.ts'
 import type { EngineEnvironment } from './environment.ts'
 import { type PlannedRule, planRule, RuleRun } from './rule-run.ts'
 import type { SharedStreams } from './shared-streams.ts'
@@ -67,11 +68,11 @@ export class ManagedRule {
   }
 
   /** Plans, then replaces a running topology by a new one. When planning fails the old one keeps running. */
-  async start(document: RuleDocument, replaced = 'canceled manually'): Promise<void> {
+  async start(document: RuleDocument, replaced = 'canceled manually', state: Value = null): Promise<void> {
     const planned = await planRule(this.#environment, document)
     if (this.run) await this.stop(replaced)
     this.document = document
-    await this.#launch(planned)
+    await this.#launch(planned, state)
   }
 
   /** For boot and restart: a failure leaves the rule `stopped by error`, with the reason. */
@@ -88,7 +89,8 @@ export class ManagedRule {
     }
   }
 
-  async #launch(planned: PlannedRule): Promise<void> {
+  /** `state` is what an earlier run's snapshot gave; null = the rule starts empty. */
+  async #launch(planned: PlannedRule, state: Value = null): Promise<void> {
     this.state = 'starting'
     let run: RuleRun
     try {
@@ -98,6 +100,7 @@ export class ManagedRule {
         planned,
         (error) => void this.exclusively(() => this.#ended(run, error)),
       )
+      if (state !== null) run.restore(state)
     } catch (error) {
       this.state = 'stopped by error'
       this.message = messageOf(error)

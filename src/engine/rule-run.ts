@@ -276,13 +276,11 @@ export class RuleRun {
    * events; rows still waiting in front of the rule or behind it are not part of it.
    */
   snapshot(): Value {
-    const { states, hits, aggregateHits } = this.#expressions
+    const { states } = this.#expressions
     return {
       version: SNAPSHOT_VERSION,
       operators: this.runner.save(),
       functions: Object.fromEntries([...states].map(([site, state]) => [site, state.save()])),
-      hits: { ...hits },
-      aggregateHits: { ...aggregateHits },
     }
   }
 
@@ -294,15 +292,13 @@ export class RuleRun {
         hint: `This build reads version ${SNAPSHOT_VERSION}; delete the state of the rule.`,
       })
     }
-    const { states, hits, aggregateHits } = this.#expressions
+    const { states } = this.#expressions
     this.runner.load(saved['operators'] as ValueObject)
     const functions = saved['functions'] as ValueObject
     for (const [site, state] of states) {
       const value = getField(functions, site)
       if (value !== undefined) state.load(value)
     }
-    Object.assign(hits, saved['hits'])
-    Object.assign(aggregateHits, saved['aggregateHits'])
   }
 
   /** Sources stop first, then what is inside drains for at most the engine's limit, then sinks close. */

@@ -4,7 +4,8 @@ import type { Evaluate, Operator } from './contract.ts'
 
 /**
  * HAVING over a collection as one group, or over each group; the value is that of the first row (spec/sql.md 5.2).
- * `onHit` runs once when at least one group passed (5.8).
+ * `onHit` runs once when at least one group passed, after the window has gone on: the SELECT list still shows the counters as the
+ * condition saw them (5.8).
  */
 export function havingOperator(condition: Evaluate, onHit?: (trigger: number) => void): Operator {
   const holds = nullIsError('Having', 'invalid condition that returns non-bool value', condition)
@@ -28,15 +29,15 @@ export function havingOperator(condition: Evaluate, onHit?: (trigger: number) =>
       try {
         if (batch.kind === 'collection') {
           if (passes(batch.rows)) {
-            onHit?.(window?.trigger ?? 0)
             out.batch(batch)
+            onHit?.(window?.trigger ?? 0)
             return
           }
         } else {
           const groups = batch.groups.filter(passes)
           if (groups.length) {
-            onHit?.(window?.trigger ?? 0)
             out.batch({ ...batch, groups })
+            onHit?.(window?.trigger ?? 0)
             return
           }
         }

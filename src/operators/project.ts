@@ -38,6 +38,8 @@ export interface ProjectOptions {
   readonly sendNil: boolean
   /** Adds the row's metadata as `__meta`. */
   readonly sendMeta: boolean
+  /** Called after each row, where the SELECT list reads hit counters (spec/sql.md 5.8). */
+  readonly onRow?: ((row: Row) => void) | undefined
 }
 
 /** SELECT list: rows of the statement become output rows. */
@@ -45,7 +47,11 @@ export function projectOperator(options: ProjectOptions): Operator {
   const projectRow = compileProjection(options)
   const limit = options.limit !== null && options.limit >= 0 ? options.limit : Infinity
   const scope: { window: WindowRange | null; group: readonly Row[] | null } = { window: null, group: null }
-  const result = (row: Row, timestamp: number): Row => makeRow('', projectRow(row, scope), timestamp)
+  const result = (row: Row, timestamp: number): Row => {
+    const projected = makeRow('', projectRow(row, scope), timestamp)
+    options.onRow?.(row)
+    return projected
+  }
 
   return {
     name: 'project',

@@ -55,9 +55,8 @@ function processingTimeSession(spec: WindowSpec, name: string, content: WindowCo
         } else {
           if (content.length && next - content.timestampAt(0) >= maximum) {
             fire(content.lowerBound(next), next, out)
+            // Also with nothing left: a row before the timeout belongs to the session that was cut.
             start = next
-            // Nothing left: the next row begins a session of its own (D5).
-            if (content.length === 0) expires = null
           }
           tick = nextEnd(next, spec.length, spec.unit, context.timezone)
         }
