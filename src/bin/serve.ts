@@ -160,13 +160,12 @@ function engineLoader(settings: Settings, paths: Paths, log: DaemonLog): EngineL
     current: async () => (opening ? opening.catch(() => null) : null),
     async startStored() {
       const opened = await openStore()
-      if (!opening && !(await hasEntries(opened, ['rules', 'connections']))) return
-      await (await loader.open()).startStoredRules()
+      if (opening || (await hasEntries(opened, ['rules', 'connections']))) await loader.open()
     },
   }
   const load = async (): Promise<Engine> => {
     const [opened, { Engine: Facade }] = await Promise.all([openStore(), import('../engine/engine.ts')])
-    return Facade.open({
+    const engine = await Facade.open({
       store: opened,
       log,
       dataDir: paths.data,
@@ -182,10 +181,14 @@ function engineLoader(settings: Settings, paths: Paths, log: DaemonLog): EngineL
         ...(settings.source.httpServerTls && { tls: settings.source.httpServerTls }),
       },
       allowPrivateNetwork: basic.enablePrivateNet,
+      allowExternalFiles: basic.allowExternalFileAccess,
+      environmentVariables: process.env,
       ...(basic.aesKey && { aesKey: Buffer.from(basic.aesKey, 'base64') }),
       ...(settings.security.tls && { defaultTls: settings.security.tls }),
       ...(settings.security.encryption && { defaultEncryption: settings.security.encryption }),
     })
+    engine.startStoredRules().catch((error) => log.error('stored rules do not start', { error: messageOf(error) }))
+    return engine
   }
   return loader
 }

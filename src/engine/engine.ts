@@ -1,10 +1,14 @@
 /**
  * The engine: define streams and rules, start, stop, inspect, feed. The one door for the server, tests and embedding programs.
  */
+
+import { join } from 'node:path'
+import { ConfigurationCatalog } from '../catalog/configuration.ts'
 import { checkVersion, RuleCatalog, type StoredStream, StreamCatalog } from '../catalog/definitions.ts'
 import { checkIdentifier } from '../catalog/identifier.ts'
 import { type RuleDocument, readRuleDocument, rewriteRuleText } from '../catalog/rule-document.ts'
 import { SchemaRegistry } from '../catalog/schemas.ts'
+import { UploadCatalog } from '../catalog/uploads.ts'
 import type { Chunk, ConnectorDefinition, Logger, SinkDefinition } from '../connectors/contract.ts'
 import { connectors as builtinConnectors } from '../connectors/index.ts'
 import { createResourcePool } from '../connectors/resource-pool.ts'
@@ -26,7 +30,10 @@ import { type DefinitionJson, definitionToJson, describeDefinition } from '../sq
 import { parseSelect, parseStatement } from '../sql/index.ts'
 import type { Store } from '../stores/contract.ts'
 import { memoryStore } from '../stores/memory.ts'
+import { internalConnections, usersOfConnection } from './connection-users.ts'
+import { Connections } from './connections.ts'
 import type { EngineEnvironment } from './environment.ts'
+import { type LocationRules, readLocation } from './locations.ts'
 import { LookupTables } from './lookup-tables.ts'
 import { ManagedRule, type RuleLedger } from './managed-rule.ts'
 import { countJsonRows, countLines, splitLines } from './push.ts'
@@ -83,10 +90,25 @@ export class Engine {
   readonly #managed = new Map<string, ManagedRule>()
   readonly #shared: SharedStreams
   readonly #writes = new Map<string, Promise<unknown>>()
+  /** Configuration keys and the definitions of named connections. */
+  readonly configuration: ConfigurationCatalog
+  readonly connections: Connections
+  readonly uploads: UploadCatalog
   #queries = 0
   #closed = false
 
-  private constructor(environment: EngineEnvironment, store: Store, rules: RuleCatalog) {
+  private constructor(
+    environment: EngineEnvironment,
+    store: Store,
+    rules: RuleCatalog,
+    configuration: ConfigurationCatalog,
+  ) {
+    this.configuration = configuration
+    this.uploads = new UploadCatalog(store, environment.options.dataDir ?? '.')
+    this.connections = new Connections(environment, configuration, {
+      usersOf: (id) => usersOfConnection(id, this.#managed.values()),
+      internal: () => internalConnections(environment, this.#managed.values()),
+    })
     this.#environment = environment
     this.#store = store
     this.#rules = rules
@@ -103,21 +125,33 @@ export class Engine {
       (sql) => definitionOf(sql, functions),
       (name, error) => log.error('a stored stream no longer parses', { stream: name, error: messageOf(error) }),
     )
+    const configuration = await ConfigurationCatalog.open(store, {
+      ...(options.etcDir !== undefined && { etcDir: options.etcDir }),
+      ...(options.dataDir !== undefined && { dataDir: options.dataDir }),
+      ...(options.environmentVariables && { environment: options.environmentVariables }),
+      problem: (text) => log.warn(text),
+    })
+    const clock = options.clock ?? systemClock
     const environment: EngineEnvironment = {
-      options,
-      clock: options.clock ?? systemClock,
+      options: { ...options, configuration: options.configuration ?? configuration },
+      clock,
       log,
       timezone: options.timezone ?? 'UTC',
       functions,
       connectors: new Map((options.connectors ?? builtinConnectors).map((c) => [c.name, c])),
       streams,
-      schemas: await SchemaRegistry.open(store, { problem: (text) => log.warn(text) }),
+      schemas: await SchemaRegistry.open(store, {
+        problem: (text) => log.warn(text),
+        ...(options.dataDir !== undefined && { directory: join(options.dataDir, 'schemas') }),
+        ...(options.etcDir !== undefined && { preinstalled: join(options.etcDir, 'schemas') }),
+        fetchFile: (location) => readLocation(location, locationRules(options, clock)),
+      }),
       resources: createResourcePool(),
       topics: createTopicBus(),
       lookups: new LookupTables(),
       keyedState: new Map(),
     }
-    return new Engine(environment, store, await RuleCatalog.open(store))
+    return new Engine(environment, store, await RuleCatalog.open(store), configuration)
   }
 
   get clock(): Clock {
@@ -143,22 +177,36 @@ export class Engine {
 
   /** Starts every stored rule that was running; one that fails stays, `stopped by error`. Definitions answer before. */
   async startStoredRules(): Promise<void> {
+    const waiting = this.#registerStored()
+    this.connections.openStored()
     await Promise.all(
       this.listStreams('table')
         .filter((t) => t.definition.options.kind === 'lookup')
         .map((t) => this.#environment.lookups.restore(this.#environment, t.definition)),
     )
-    for (const id of this.#rules.ids()) {
+    for (const rule of waiting) {
       if (this.#closed) return
+      // Stopped, started or deleted by a request in the meantime.
+      if (rule.state !== 'starting' || rule.run || this.#managed.get(rule.id) !== rule) continue
+      await rule.exclusively(() => rule.startOrReport(rule.document)).catch(() => {})
+    }
+  }
+
+  /** Rules of the store under management; those to be started are `starting`. */
+  #registerStored(): ManagedRule[] {
+    const waiting: ManagedRule[] = []
+    for (const id of this.#rules.ids()) {
       if (this.#managed.has(id)) continue
-      const text = this.#rules.get(id) as string
       try {
-        const rule = this.#manage(this.#read(text, id))
-        if (rule.document.triggered) await rule.exclusively(() => rule.startOrReport(rule.document))
+        const rule = this.#manage(this.#read(this.#rules.get(id) as string, id))
+        if (!rule.document.triggered) continue
+        rule.state = 'starting'
+        waiting.push(rule)
       } catch (error) {
-        this.log.error('a stored rule does not start', { rule: id, error: messageOf(error) })
+        this.log.error('a stored rule cannot be read', { rule: id, error: messageOf(error) })
       }
     }
+    return waiting
   }
 
   /** Stops everything in order: sources, rules, sinks, store. */
@@ -166,10 +214,16 @@ export class Engine {
     if (this.#closed) return
     this.#closed = true
     await Promise.all([...this.#managed.values()].map((rule) => rule.exclusively(() => rule.stop('canceled manually'))))
+    await this.connections.close()
     await this.#environment.lookups.closeAll()
     await this.#environment.resources.closeAll()
     await Promise.allSettled(this.#writes.values())
     await this.#store.close()
+  }
+
+  /** Reads a file that a request names (spec/rest-api.md 1.8). */
+  readLocation(location: string): Promise<Buffer> {
+    return readLocation(location, locationRules(this.#environment.options, this.clock))
   }
 
   // --- streams and tables ---
@@ -345,7 +399,7 @@ export class Engine {
     const timestamp = this.clock.now()
     const chunk: Chunk = { kind: 'bytes', payloads, meta: [null], timestamp, ...(framing && { framing }) }
     await Promise.all(runners.map((r) => r.accept(chunk)))
-    return runners.length
+    return rulesOf(runners)
   }
 
   /**
@@ -376,7 +430,7 @@ export class Engine {
     const runners = await this.#runnersOf(stream)
     const timestamp = this.clock.now()
     await Promise.all(runners.map((r) => r.accept({ kind: 'rows', rows, meta: [null], timestamp })))
-    return runners.length
+    return rulesOf(runners)
   }
 
   async #runnersOf(stream: string): Promise<StreamRunner[]> {
@@ -712,6 +766,17 @@ export class Engine {
 }
 
 const notRegistered = (id: string): string => `Rule ${id} is not found in registry, please check if it is created`
+
+const rulesOf = (runners: readonly StreamRunner[]): number => runners.reduce((sum, r) => sum + r.attached, 0)
+
+function locationRules(options: EngineOptions, clock: Clock): LocationRules {
+  return {
+    clock,
+    dataDir: options.dataDir ?? '.',
+    allowExternalFiles: options.allowExternalFiles ?? true,
+    allowPrivateNetwork: options.allowPrivateNetwork ?? true,
+  }
+}
 
 function capital(word: string): string {
   return word.charAt(0).toUpperCase() + word.slice(1)

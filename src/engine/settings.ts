@@ -34,6 +34,10 @@ export interface EngineOptions {
   readonly configuration?: ConfigurationSource
   readonly dataServer?: DataServerSettings
   readonly allowPrivateNetwork?: boolean
+  /** `file://` in requests may leave `data/uploads`. Default true. */
+  readonly allowExternalFiles?: boolean
+  /** `<FILE>__<KEY>...` overrides of the files in `etcDir` (spec/rest-api.md 11.3). Default: none. */
+  readonly environmentVariables?: Readonly<Record<string, string | undefined>>
   readonly aesKey?: Uint8Array
   readonly defaultTls?: ValueObject
   readonly defaultEncryption?: ValueObject
