@@ -120,17 +120,17 @@ function createChain(
         return nested.process({ chunk }, to)
       }
       settings ??= scanSettings(plan.columns, kernelShape, computed, programBytes(program), environment.decode)
-      const kernel = acquireKernel()
+      const source = { kernel: acquireKernel(), settings }
       active = true
       output = to
       emitted = 0
       try {
-        const { received, filtered } = intake(kernel, settings, chunk, taker)
+        const { received, filtered } = intake(() => source, chunk, taker)
         out.flush(to)
         return { received, emitted, filtered }
       } finally {
         active = false
-        releaseKernel(kernel)
+        releaseKernel(source.kernel)
       }
     },
   }

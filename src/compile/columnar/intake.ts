@@ -58,8 +58,11 @@ export function scanSettings(
   }
 }
 
-/** `kernel` is the caller's until the call returns. Not re-entrant. */
-export type Intake = (kernel: Kernel, settings: ScanSettings, chunk: PayloadChunk, taker: RowTaker) => IntakeCounts
+/** Where a batch is scanned. Asked for before each one: a kernel whose dictionary grew is another one. */
+export type ScanSource = () => { readonly kernel: Kernel; readonly settings: ScanSettings }
+
+/** The kernels are the caller's until the call returns. Not re-entrant. */
+export type Intake = (source: ScanSource, chunk: PayloadChunk, taker: RowTaker) => IntakeCounts
 
 export function createIntake({ decoder, decode, types, findLoop }: IntakeOptions): Intake {
   const typed = types.some((t) => t !== 'dynamic')
@@ -67,7 +70,7 @@ export function createIntake({ decoder, decode, types, findLoop }: IntakeOptions
 
   // Of the call in progress.
   let taker: RowTaker
-  let settings: ScanSettings
+  let source: ScanSource
   let timestamp = 0
   let received = 0
   let filtered = 0
@@ -218,7 +221,7 @@ export function createIntake({ decoder, decode, types, findLoop }: IntakeOptions
   }
 
   /** An array with more rows than a batch holds, the first of which are in `batch`. */
-  function takePartial(k: Kernel, batch: ScannedBatch): void {
+  function takePartial(k: Kernel, settings: ScanSettings, batch: ScannedBatch): void {
     const range = typed ? null : k.checkRest()
     if (range === null || range.rows > decode.maxRows || range.end - range.start > decode.maxPayloadBytes) {
       const whole = k.partialRange()
@@ -233,8 +236,8 @@ export function createIntake({ decoder, decode, types, findLoop }: IntakeOptions
     }
   }
 
-  function takeBatch(k: Kernel, batch: ScannedBatch): void {
-    if (batch.partial) takePartial(k, batch)
+  function takeBatch(k: Kernel, settings: ScanSettings, batch: ScannedBatch): void {
+    if (batch.partial) takePartial(k, settings, batch)
     else take(k, batch)
   }
 
@@ -247,20 +250,21 @@ export function createIntake({ decoder, decode, types, findLoop }: IntakeOptions
     return false
   }
 
-  function takeLines(k: Kernel, text: Uint8Array): void {
+  function takeLines(text: Uint8Array): void {
     let at = 0
     while (at < text.length) {
-      const batch = k.scanLines(settings, text, at, true)
+      const { kernel, settings } = source()
+      const batch = kernel.scanLines(settings, text, at, true)
       if (batch === null) return
       const end = at + batch.consumed
       if (batch.consumed > decode.maxPayloadBytes || tooManyRows(batch)) {
         for (const line of linesOf(text.subarray(at, end))) generalPayload(line)
-      } else takeBatch(k, batch)
+      } else takeBatch(kernel, settings, batch)
       at = end
     }
   }
 
-  function takeListed(k: Kernel, chunk: PayloadChunk): void {
+  function takeListed(chunk: PayloadChunk): void {
     const { packed, payloads } = chunk
     const total = packed ? packed.ranges.length / 2 : payloads.length
     const payloadAt = (i: number): Uint8Array =>
@@ -271,14 +275,15 @@ export function createIntake({ decoder, decode, types, findLoop }: IntakeOptions
         generalPayload(payloadAt(at++))
         continue
       }
+      const { kernel, settings } = source()
       const batch = packed
-        ? k.scanRanges(settings, packed.bytes, packed.ranges, at)
-        : k.scanPayloads(settings, payloads, at)
+        ? kernel.scanRanges(settings, packed.bytes, packed.ranges, at)
+        : kernel.scanPayloads(settings, payloads, at)
       // A partial batch is one payload that is not finished yet.
       const end = at + (batch.partial ? 1 : batch.payloadsDone)
       if (tooManyRows(batch) || hasLarge(at, end, payloadAt)) {
         for (let i = at; i < end; i++) generalPayload(payloadAt(i))
-      } else takeBatch(k, batch)
+      } else takeBatch(kernel, settings, batch)
       at = end
     }
   }
@@ -290,13 +295,13 @@ export function createIntake({ decoder, decode, types, findLoop }: IntakeOptions
     return false
   }
 
-  return (kernel, scan, chunk, rows) => {
+  return (from, chunk, rows) => {
     taker = rows
-    settings = scan
+    source = from
     timestamp = chunk.timestamp
     received = filtered = 0
-    if (chunk.framing === 'lines' && !chunk.packed) for (const text of chunk.payloads) takeLines(kernel, text)
-    else takeListed(kernel, chunk)
+    if (chunk.framing === 'lines' && !chunk.packed) for (const text of chunk.payloads) takeLines(text)
+    else takeListed(chunk)
     return { received, filtered }
   }
 }

@@ -22,6 +22,8 @@ import { TEXT } from './state'
 
 /** For rows whose value is not plain text. */
 const NOT_TEXT: i32 = -2
+/** Longer texts get no id. */
+const LONGEST: u32 = 32768
 /** The dictionary is full. */
 const FULL: i32 = -1
 
@@ -77,7 +79,7 @@ export function textId(d: usize, p: usize, length: usize): i32 {
 function addText(d: usize, p: usize, length: usize, hash: u32, slot: u32): i32 {
   const id = load<u32>(d, COUNT)
   const used = load<u32>(d, USED)
-  if (id >= load<u32>(d, MOST) || <u32>length > load<u32>(d, ROOM) - used) return FULL
+  if (id >= load<u32>(d, MOST) || <u32>length > LONGEST || <u32>length > load<u32>(d, ROOM) - used) return FULL
   const text = <usize>load<u32>(d, TEXTS) + used
   memory.copy(text, p, length)
   const entry = <usize>load<u32>(d, ENTRIES) + (<usize>id << 4)

@@ -1,0 +1,57 @@
+import type { RowError } from '../../core/errors.ts'
+import type { ValueObject } from '../../core/values.ts'
+import { type GroupAccumulator, grown } from './accumulate.ts'
+
+/** The first row of a group: its JSON text, its columns, or null when only its key is ever read. */
+export type FirstRow = Uint8Array | ValueObject | null
+
+/** One open window: its groups in first-seen order and what is accumulated for them. */
+export class Pane {
+  /** Rows in it, in flight until it fires; of those, rows that found no room for their group. */
+  rows = 0
+  overflow = 0
+  /** The first row that could not be aggregated: the window fails as a whole. */
+  error: RowError | null = null
+  readonly accumulators: readonly GroupAccumulator[]
+  /** By group: id of its key, first row, its time. */
+  readonly keys: number[] = []
+  readonly firsts: FirstRow[] = []
+  readonly times: number[] = []
+  /** Group + 1 by id of a key. */
+  #groups = new Int32Array(0)
+
+  constructor(accumulators: readonly GroupAccumulator[]) {
+    this.accumulators = accumulators
+  }
+
+  get size(): number {
+    return this.keys.length
+  }
+
+  /** The group of a key, or -1. */
+  find(id: number): number {
+    return id < this.#groups.length ? (this.#groups[id] as number) - 1 : -1
+  }
+
+  add(id: number, first: FirstRow, time: number): number {
+    const group = this.keys.length
+    this.#groups = grown(this.#groups, id + 1)
+    this.#groups[id] = group + 1
+    this.keys.push(id)
+    this.firsts.push(first)
+    this.times.push(time)
+    if (group % 64 === 0) for (const a of this.accumulators) a.reserve(group + 64)
+    return group
+  }
+
+  reset(): void {
+    for (const id of this.keys) this.#groups[id] = 0
+    for (const a of this.accumulators) a.reset(this.size)
+    this.keys.length = 0
+    this.firsts.length = 0
+    this.times.length = 0
+    this.rows = 0
+    this.overflow = 0
+    this.error = null
+  }
+}

@@ -1,0 +1,329 @@
+import { expect, test } from 'vitest'
+import { manualClock } from '../../core/clock.ts'
+import { encodeJsonText } from '../../core/json-encode.ts'
+import { makeRow } from '../../core/row.ts'
+import { encodeUtf8 } from '../../core/utf8.ts'
+import type { ValueObject } from '../../core/values.ts'
+import type { ColumnType, DecodeOptions } from '../../formats/contract.ts'
+import { jsonFormat } from '../../formats/json.ts'
+import type { AggregateFunction } from '../../functions/contract.ts'
+import { builtinFunctions as functions } from '../../functions/index.ts'
+import { type Random, seeded } from '../../kernel/random-json.ts'
+import { nullIsFalse } from '../../operators/condition.ts'
+import type { Emit, Evaluate, Operator } from '../../operators/contract.ts'
+import type { Aggregation } from '../../operators/window/aggregation.ts'
+import type { WindowSpec } from '../../operators/window/contract.ts'
+import { createIncrementalWindow } from '../../operators/window/index.ts'
+import { planSelect, toIncremental } from '../../plan/index.ts'
+import type { LogicalPlan, SourceNode, WindowNode } from '../../plan/logical.ts'
+import { findNode } from '../../plan/nodes.ts'
+import type { StreamDefinition } from '../../sql/ast.ts'
+import { parseSelect, parseStatement } from '../../sql/index.ts'
+import { compileExpression, type ExpressionContext, newHitCounter, rowScope, wildcardObject } from '../expression.ts'
+import type { PayloadChunk } from './contract.ts'
+import { type ColumnarWindow, compileColumnarWindow } from './window.ts'
+
+const scale = Number(process.env['IXION_TEST_SCALE'] ?? 1)
+
+const expressions: ExpressionContext = {
+  functions,
+  call: {
+    clock: manualClock(),
+    timezone: 'UTC',
+    ruleId: 'r',
+    ruleStart: 0,
+    row: null,
+    window: null,
+    keyedState: { get: () => undefined },
+    props: {},
+  },
+  states: new Map(),
+  hits: newHitCounter(),
+  aggregateHits: newHitCounter(),
+}
+
+function planOf(sql: string, create: string): LogicalPlan {
+  const stream = parseStatement(create, { functions }) as StreamDefinition
+  const plan = planSelect(parseSelect(sql, { functions }), { stream: () => stream, functions })
+  return toIncremental(plan, functions) as LogicalPlan
+}
+
+interface Subject {
+  plan: LogicalPlan
+  decode: DecodeOptions
+  spec: WindowSpec
+  aggregation: Aggregation
+}
+
+function subjectOf(
+  sql: string,
+  create = 'CREATE STREAM s () WITH (DATASOURCE="x", FORMAT="json")',
+  maxGroups = 1000,
+): Subject {
+  const plan = planOf(sql, create)
+  const source = findNode(plan.root, 'source') as SourceNode
+  const { window, incremental } = findNode(plan.root, 'window') as WindowNode
+  const evaluate = (e: Parameters<typeof compileExpression>[0]): Evaluate =>
+    e.kind === 'wildcard' ? (row) => wildcardObject(row, e) : compileExpression(e, expressions)
+  return {
+    plan,
+    decode: {
+      columns: new Map(source.columns?.map((c) => [c.name, (c.type ?? { kind: 'any' }) as ColumnType])),
+      wholeNumbersAsInt64: false,
+      maxPayloadBytes: 1 << 20,
+      maxDepth: 20,
+      maxRows: 10_000,
+    },
+    spec: {
+      kind: window.kind,
+      unit: 'ss',
+      length: window.length,
+      interval: 0,
+      delay: 0,
+      eventTime: false,
+      when: null,
+      onHit: null,
+      begin: null,
+      emit: null,
+      partition: [],
+      halfOpen: false,
+      sendTwice: false,
+      limits: { rows: 1e6, bytes: 1e9, partitions: 1e6, policy: 'dropOldest' },
+    },
+    aggregation: {
+      dimensions: (incremental?.dimensions ?? []).map(evaluate),
+      calls: (incremental?.calls ?? []).map(({ name, call }) => ({
+        name,
+        functionName: call.name,
+        accumulator: (functions(call.name) as AggregateFunction).accumulator!,
+        args: call.args.map(evaluate),
+      })),
+      where: null,
+      maxGroups,
+    },
+  }
+}
+
+/** What a window gives, and the ledger's view of it. */
+class Trace implements Emit {
+  readonly events: string[] = []
+  /** `key`: the only column that is compared. */
+  readonly #key: string | null
+  constructor(key: string | null) {
+    this.#key = key
+  }
+  batch(batch: Parameters<Emit['batch']>[0]): void {
+    if (batch.kind !== 'groups') throw new Error(batch.kind)
+    const groups = batch.groups.map((rows) =>
+      rows.map((row) => {
+        const message = this.#key === null ? row.message : { [this.#key]: row.message[this.#key] ?? null }
+        return encodeJsonText([message as ValueObject, row.timestamp, [...(row.computed ?? [])]])
+      }),
+    )
+    this.events.push(JSON.stringify([batch.window, groups]))
+  }
+  fail(error: Error, rows: number): void {
+    this.events.push(`fail ${error.message} ${rows}`)
+  }
+  discard(reason: string, rows: number): void {
+    this.events.push(`${reason} ${rows}`)
+  }
+  consumed(rows: number): void {
+    this.events.push(`consumed ${rows}`)
+  }
+  watermark(): void {}
+}
+
+function general({ plan, decode, spec, aggregation }: Subject) {
+  const operator = createIncrementalWindow(spec, aggregation)
+  const decoder = jsonFormat.decoder(decode, { schemaText: () => undefined })
+  const filter = findNode(plan.root, 'filter')
+  const holds = filter && nullIsFalse('Where', compileExpression(filter.condition, expressions))
+  return {
+    operator,
+    process(payloads: readonly Uint8Array[], timestamp: number, trace: Trace): void {
+      for (const payload of payloads) {
+        let messages: ValueObject[]
+        try {
+          messages = decoder.decode(payload)
+        } catch (error) {
+          trace.events.push(`failed ${(error as Error).message}`)
+          continue
+        }
+        for (const message of messages) {
+          const row = makeRow('s', message, timestamp)
+          try {
+            if (!holds || holds(row, rowScope)) operator.push({ kind: 'rows', rows: [row], events: 1 }, trace)
+          } catch (error) {
+            trace.events.push(`failed ${(error as Error).message}`)
+          }
+        }
+      }
+    },
+  }
+}
+
+function columnar({ plan, decode, spec, aggregation }: Subject): ColumnarWindow {
+  const decoder = jsonFormat.decoder(decode, { schemaText: () => undefined })
+  const window = compileColumnarWindow(plan, { expressions, decoder, decode }, { spec, aggregation })
+  if (!window) throw new Error('no columnar form')
+  return window
+}
+
+function open(operator: Operator, now: () => number): void {
+  operator.open?.({ now, timezone: 'UTC', wakeAt: () => {}, room: () => {} })
+}
+
+const chunkOf = (payloads: readonly Uint8Array[], timestamp: number): PayloadChunk => ({ payloads, timestamp })
+
+/** The same chunks through both, with ticks, and a checkpoint in the middle. */
+function compare(
+  sql: string,
+  create: string | undefined,
+  key: string | null,
+  chunks: readonly Uint8Array[][],
+  maxGroups = 1000,
+): string[] {
+  const subject = subjectOf(sql, create, maxGroups)
+  let now = 1000
+  const g = general(subject)
+  let c = columnar(subject)
+  const want = new Trace(key)
+  const got = new Trace(key)
+  open(g.operator, () => now)
+  open(c.operator, () => now)
+  for (const [i, chunk] of chunks.entries()) {
+    g.process(chunk, now, want)
+    const before = c.operator.held as number
+    let failures = 0
+    const counts = c.process(
+      { chunk: chunkOf(chunk, now) },
+      {
+        failed: (error) => {
+          failures++
+          got.events.push(`failed ${error.message}`)
+        },
+      },
+    )
+    expect(counts.received).toBe(counts.filtered + failures + (c.operator.held as number) - before)
+    expect(c.operator.held).toBe(g.operator.held)
+    if (i === chunks.length >> 1) {
+      const state = c.operator.save?.()
+      if (key === null) expect(encodeJsonText(state!)).toBe(encodeJsonText(g.operator.save?.() as never))
+      c = columnar(subject)
+      c.operator.load?.(state!)
+      open(c.operator, () => now)
+    }
+    now += 700
+    g.operator.tick?.(now, want)
+    c.operator.tick?.(now, got)
+    expect({ sql, events: got.events }).toEqual({ sql, events: want.events })
+  }
+  return got.events
+}
+
+const bytes = (...texts: string[]): Uint8Array[] => texts.map((t) => encodeUtf8(t))
+
+test('groups by text, in first-seen order', () => {
+  const events = compare(
+    'SELECT id, count(*) AS n, sum(t) AS s, avg(t) AS a, min(t) AS low, max(t) AS top FROM s GROUP BY id, TUMBLINGWINDOW(ss, 1)',
+    undefined,
+    'id',
+    [
+      bytes('{"id":"b","t":1.5}', '{"id":"a","t":2}', '{"id":"b","t":-3}'),
+      bytes('{"id":"a","t":null}'),
+      bytes('{"id":"b"}'),
+    ],
+  )
+  expect(events[0]).toContain('\\"b\\"')
+})
+
+function randomChunks(random: Random, typed: boolean): Uint8Array[][] {
+  const mood = random.int(3)
+  const wild = () =>
+    random.pick(['null', '"x"', 'true', '1795292668348461056', '[1]', '1.5', '-0', '7', '"1"', '{"x":1}', '"a\\u0062"'])
+  const number = () =>
+    mood > 1 && random() < 0.1 ? wild() : typed ? String(random.int(50)) : (random.int(500) / 10).toFixed(random.int(2))
+  const big = () => (random() < 0.3 ? '9007199254740991' : String(random.int(9)))
+  const id = () =>
+    mood > 0 && random() < 0.1 ? wild() : random() < 0.2 ? String(random.int(20)) : `"d${random.int(40)}"`
+  const one = () => {
+    const members: string[] = []
+    if (mood === 0 || random() < 0.95) members.push(`"id":${typed ? `"d${random.int(9)}"` : id()}`)
+    if (mood === 0 || random() < 0.95) members.push(`"t":${number()}`)
+    if (mood === 0 || random() < 0.95) members.push(`"n":${typed ? big() : number()}`)
+    members.push(`"k":${random() < 0.5 ? '"x,"' : id()}`)
+    return `{${members.join()}}`
+  }
+  return Array.from({ length: 6 }, () => {
+    const payloads: string[] = []
+    for (let n = random.int(60); n > 0; n--) payloads.push(random() < 0.95 ? one() : `[${one()},${one()}]`)
+    return bytes(...payloads, ...(mood === 2 && random() < 0.3 ? ['{'] : []))
+  })
+}
+
+const aggregates = [
+  'count(*)',
+  'count(t)',
+  'sum(t)',
+  'avg(t)',
+  'min(n)',
+  'max(n)',
+  'sum(n)',
+  'avg(n)',
+  'max(t + 1)',
+  'stddev(t)',
+  'collect(n)',
+  'last_value(n, true)',
+]
+const keys = ['id', 'id, k', 'id, k, n', 'k', '', 't % 3', 'n', 'id, t > 20']
+
+/** The statement, and the only column that anything above its window reads. */
+function randomStatement(random: Random): [string, string | null] {
+  const fields = Array.from({ length: 1 + random.int(4) }, (_, i) => `${random.pick(aggregates)} AS a${i}`)
+  const key = random.pick(keys)
+  const where = random() < 0.5 ? random.pick([' WHERE t > 10', ' WHERE n != 3 and t >= 0', " WHERE k = 'x,'"]) : ''
+  const sql = `SELECT ${fields.join(', ')}, n FROM s${where} GROUP BY ${key ? `${key}, ` : ''}TUMBLINGWINDOW(ss, ${1 + random.int(2)})`
+  return [sql, key === 'n' ? 'n' : null]
+}
+
+test('random statements and events: the same windows, errors, counts and checkpoints as the general operator', () => {
+  const random = seeded(31)
+  for (let round = 0; round < 150 * scale; round++) {
+    const [sql, key] = randomStatement(random)
+    compare(sql, undefined, key, randomChunks(random, false), random.pick([1000, 1000, 5]))
+  }
+})
+
+test('declared types: integer sums wrap like int64, beyond the safe range too', () => {
+  const random = seeded(33)
+  const create = 'CREATE STREAM s (id STRING, t FLOAT, n BIGINT, k STRING) WITH (DATASOURCE="x", FORMAT="json")'
+  for (let round = 0; round < 80 * scale; round++) {
+    const [sql, key] = randomStatement(random)
+    compare(sql, create, key, randomChunks(random, true))
+  }
+})
+
+test('the dictionary grows with its ids, and forgets between windows', () => {
+  const many = (from: number, count: number) =>
+    bytes(...Array.from({ length: count }, (_, i) => `{"id":"device-${from + i}","t":${i}}`))
+  compare(
+    'SELECT id, count(*) AS n, sum(t) AS s FROM s GROUP BY id, TUMBLINGWINDOW(ss, 1)',
+    undefined,
+    'id',
+    [many(0, 9000), many(4000, 9000), many(0, 20), many(50_000, 30_000), many(0, 9000)],
+    40_000,
+  )
+})
+
+test('what has no columnar form is left alone', () => {
+  for (const sql of [
+    'SELECT count(*) FROM s GROUP BY HOPPINGWINDOW(ss, 2, 1)',
+    "SELECT count(*) FROM s GROUP BY concat(id, 'x'), TUMBLINGWINDOW(ss, 1)",
+    'SELECT collect(*) FROM s GROUP BY TUMBLINGWINDOW(ss, 1)',
+  ]) {
+    const { plan, decode, spec, aggregation } = subjectOf(sql)
+    const decoder = jsonFormat.decoder(decode, { schemaText: () => undefined })
+    expect(compileColumnarWindow(plan, { expressions, decoder, decode }, { spec, aggregation })).toBe(null)
+  }
+})
