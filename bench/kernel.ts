@@ -4,13 +4,19 @@
  */
 import { performance } from 'node:perf_hooks'
 import { type ColumnarChain, compileColumnar, type PayloadChunk } from '../src/compile/columnar/index.ts'
-import { newHitCounter } from '../src/compile/expression.ts'
+import { type ColumnarWindow, compileColumnarWindow } from '../src/compile/columnar/window.ts'
+import { compileExpression, newHitCounter } from '../src/compile/expression.ts'
 import { manualClock } from '../src/core/clock.ts'
+import type { Batch } from '../src/core/row.ts'
 import { decodeUtf8 } from '../src/core/utf8.ts'
 import { jsonFormat } from '../src/formats/json.ts'
+import type { AggregateFunction } from '../src/functions/contract.ts'
 import { builtinFunctions as functions } from '../src/functions/index.ts'
 import { acquireKernel, kernelShape } from '../src/kernel/kernel.ts'
-import { planSelect } from '../src/plan/index.ts'
+import type { WindowSpec } from '../src/operators/window/contract.ts'
+import { planSelect, toIncremental } from '../src/plan/index.ts'
+import type { LogicalPlan, WindowNode } from '../src/plan/logical.ts'
+import { findNode } from '../src/plan/nodes.ts'
 import type { StreamDefinition } from '../src/sql/ast.ts'
 import { parseSelect, parseStatement } from '../src/sql/index.ts'
 
@@ -46,34 +52,73 @@ function measure(name: string, run: () => number): void {
   )
 }
 
-function chainOf(sql: string, create = 'CREATE STREAM s () WITH (DATASOURCE="x", FORMAT="json")'): ColumnarChain {
+const schemaless = 'CREATE STREAM s () WITH (DATASOURCE="x", FORMAT="json")'
+const decode = { columns: null, wholeNumbersAsInt64: false, maxPayloadBytes: 1 << 24, maxDepth: 300, maxRows: 1 << 20 }
+const environment = {
+  expressions: {
+    functions,
+    call: {
+      clock: manualClock(),
+      timezone: 'UTC',
+      ruleId: 'bench',
+      ruleStart: 0,
+      row: null,
+      window: null,
+      keyedState: { get: () => undefined },
+      props: {},
+    },
+    states: new Map(),
+    hits: newHitCounter(),
+    aggregateHits: newHitCounter(),
+  },
+  decoder: jsonFormat.decoder(decode, { schemaText: () => undefined }),
+  decode,
+  sendSingle: true,
+}
+
+function planOf(sql: string, create: string): LogicalPlan {
   const stream = parseStatement(create, { functions }) as StreamDefinition
-  const plan = planSelect(parseSelect(sql, { functions }), { stream: () => stream, functions })
-  const decode = {
-    columns: null,
-    wholeNumbersAsInt64: false,
-    maxPayloadBytes: 1 << 24,
-    maxDepth: 300,
-    maxRows: 1 << 20,
-  }
-  const call = {
-    clock: manualClock(),
-    timezone: 'UTC',
-    ruleId: 'bench',
-    ruleStart: 0,
-    row: null,
-    window: null,
-    keyedState: { get: () => undefined },
-    props: {},
-  }
-  const chain = compileColumnar(plan, {
-    expressions: { functions, call, states: new Map(), hits: newHitCounter(), aggregateHits: newHitCounter() },
-    decoder: jsonFormat.decoder(decode, { schemaText: () => undefined }),
-    decode,
-    sendSingle: true,
-  })
+  return planSelect(parseSelect(sql, { functions }), { stream: () => stream, functions })
+}
+
+function chainOf(sql: string, create = schemaless): ColumnarChain {
+  const chain = compileColumnar(planOf(sql, create), environment)
   if (!chain) throw new Error(`${sql} has no columnar form`)
   return chain
+}
+
+let windowTime = 0
+function windowOf(sql: string): ColumnarWindow {
+  const plan = toIncremental(planOf(sql, schemaless), functions) as LogicalPlan
+  const { incremental } = findNode(plan.root, 'window') as WindowNode
+  const none = { when: null, onHit: null, begin: null, emit: null, partition: [], halfOpen: false, sendTwice: false }
+  const spec: WindowSpec = {
+    kind: 'tumbling',
+    unit: 'ss',
+    length: 10,
+    interval: 0,
+    delay: 0,
+    eventTime: false,
+    ...none,
+    limits: { rows: 1e6, bytes: 1e9, partitions: 1e6, policy: 'dropOldest' },
+  }
+  const aggregation = {
+    dimensions: (incremental?.dimensions ?? []).map((d) => compileExpression(d, environment.expressions)),
+    calls: (incremental?.calls ?? []).map(({ name, call }) => ({
+      name,
+      functionName: call.name,
+      accumulator: (functions(call.name) as AggregateFunction).accumulator as NonNullable<
+        AggregateFunction['accumulator']
+      >,
+      args: [],
+    })),
+    where: null,
+    maxGroups: 1_000_000,
+  }
+  const window = compileColumnarWindow(plan, environment, { spec, aggregation })
+  if (!window) throw new Error(`${sql} has no columnar form`)
+  window.operator.open?.({ now: () => windowTime, timezone: 'UTC', wakeAt: () => {}, room: () => {} })
+  return window
 }
 
 function throughChain(chain: ColumnarChain, chunks: readonly PayloadChunk[]): () => number {
@@ -114,11 +159,11 @@ measure('scan id and temp', () => {
   return rows
 })
 
-const inPieces = (size: number): PayloadChunk[] => {
+const inPieces = (size: number, text = lines): PayloadChunk[] => {
   const chunks: PayloadChunk[] = []
-  for (let at = 0; at < lines.length; ) {
-    const end = at + size >= lines.length ? lines.length : lines.lastIndexOf(10, at + size - 1) + 1
-    chunks.push({ payloads: [lines.subarray(at, end)], framing: 'lines', timestamp: 0 })
+  for (let at = 0; at < text.length; ) {
+    const end = at + size >= text.length ? text.length : text.lastIndexOf(10, at + size - 1) + 1
+    chunks.push({ payloads: [text.subarray(at, end)], framing: 'lines', timestamp: 0 })
     at = end
   }
   return chunks
@@ -182,6 +227,32 @@ measure('lines, a quarter null, 2% of another kind', () => {
       failed: () => {},
     },
   )
+  return rows
+})
+const grouped = windowOf(
+  'SELECT id, count(*) AS n, avg(temp) AS mean, max(temp) AS top FROM s GROUP BY id, TUMBLINGWINDOW(ss, 10)',
+)
+const devices = Buffer.from(`${events.map((e, i) => e.replace(`"dev_${i}"`, `"dev_${i % 10_000}"`)).join('\n')}\n`)
+const deviceChunks = inPieces(65536, devices)
+measure('grouped by 10,000 ids, count, avg, max', () => {
+  let held = 0
+  for (const chunk of deviceChunks) held += grouped.process({ chunk }, { failed: () => {} }).received
+  return held
+})
+measure('the same, and the window fires', () => {
+  for (const chunk of deviceChunks) grouped.process({ chunk }, { failed: () => {} })
+  let rows = 0
+  const out = {
+    batch: (batch: Batch) => {
+      rows += batch.kind === 'groups' ? batch.groups.length : 0
+    },
+    fail: () => {},
+    discard: () => {},
+    consumed: () => {},
+    watermark: () => {},
+  }
+  windowTime += 10_000
+  grouped.operator.tick?.(windowTime, out)
   return rows
 })
 measure('JSON.parse and objects, for comparison', () => {

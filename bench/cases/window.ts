@@ -1,0 +1,26 @@
+/** Tumbling windows per device, and how the cost per event grows with events and with groups. */
+import type { Bench } from '../contract.ts'
+import { windowMeasure } from './windows.ts'
+
+const sql =
+  'SELECT id, count(*) AS n, avg(temp) AS average, max(temp) AS most FROM s GROUP BY id, TUMBLINGWINDOW(ss, 10)'
+
+export const window: Bench = {
+  name: 'window',
+  docs: '10 s tumbling event-time windows per device, count/avg/max; flatness over events and groups',
+  async measures(settings) {
+    // 10,000 events a second: 100,000 in a window.
+    const step = 0.1
+    const events = settings.events(500_000)
+    const budgets = [{ figure: 'afterStartEventsPerCpuSecond', atLeast: 6_000_000 }]
+    return [
+      windowMeasure(settings, { name: '10,000 devices', sql, events, step, budgets }),
+      ...[10_000, 100_000, 1_000_000].map((n) =>
+        windowMeasure(settings, { name: `flat over events: ${n}`, sql, events: n, step }),
+      ),
+      ...[100, 1_000, 10_000, 100_000].map((devices) =>
+        windowMeasure(settings, { name: `flat over groups: ${devices}`, sql, events, step, devices }),
+      ),
+    ]
+  },
+}
