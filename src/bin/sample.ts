@@ -60,7 +60,7 @@ async function define(rest: string, broker: string, print: (line: string) => voi
   await create(`${rest}/rules`, {
     id: 'hot',
     name: 'Hot machines, in Fahrenheit',
-    sql: 'SELECT device, temp * 1.8 + 32 AS temp_f, vibration FROM fleet WHERE temp > 40',
+    sql: 'SELECT device, trunc(temp * 1.8 + 32, 1) AS temp_f, vibration FROM fleet WHERE temp > 40',
     actions: [{ mqtt: { server: broker, topic: RESULTS, sendSingle: true } }],
   })
   const lines = [
