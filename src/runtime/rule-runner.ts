@@ -73,6 +73,7 @@ export class RuleRunner {
   readonly #o: RuleRunnerOptions
   #columnar: ColumnarLane | null = null
   #stopping = false
+  #stagesClosed = false
   #ended = false
   #isBroken = false
   #openInputs: number
@@ -132,7 +133,8 @@ export class RuleRunner {
   get held(): number {
     let held = 0
     for (const input of this.inputs) held += input.held
-    for (const stage of this.stages) held += stage.operator.held ?? 0
+    // What operators held when the rule stopped is counted as dropped.
+    if (!this.#stagesClosed) for (const stage of this.stages) held += stage.operator.held ?? 0
     return held
   }
 
@@ -245,6 +247,7 @@ export class RuleRunner {
       if (held) this.ledger.drop('stopped', held)
       stage.close()
     }
+    this.#stagesClosed = true
     // What was inside the operator that broke is nowhere any more.
     if (this.#isBroken && this.ledger.open > 0) this.ledger.drop('error', this.ledger.open)
     await Promise.all(this.#o.sinks.map((sink) => sink.stop(Math.max(0, deadline - clock.now()))))
