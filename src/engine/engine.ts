@@ -7,7 +7,7 @@ import { ConfigurationCatalog } from '../catalog/configuration.ts'
 import { checkVersion, RuleCatalog, type StoredStream, StreamCatalog } from '../catalog/definitions.ts'
 import { checkIdentifier } from '../catalog/identifier.ts'
 import { type RuleDocument, readRuleDocument, rewriteRuleText } from '../catalog/rule-document.ts'
-import { SchemaRegistry } from '../catalog/schemas.ts'
+import { readSchemaInfo, type SchemaInfo, SchemaRegistry } from '../catalog/schemas.ts'
 import { UploadCatalog } from '../catalog/uploads.ts'
 import type { Chunk, ConnectorDefinition, Logger, SinkDefinition } from '../connectors/contract.ts'
 import { connectors as builtinConnectors } from '../connectors/index.ts'
@@ -17,6 +17,7 @@ import { type Clock, systemClock } from '../core/clock.ts'
 import { IxionError, messageOf } from '../core/errors.ts'
 import type { LedgerReading } from '../core/ledger.ts'
 import { decodeState, encodeState } from '../core/state.ts'
+import { validateOptions } from '../core/validate.ts'
 import type { Value, ValueObject } from '../core/values.ts'
 import type { FunctionLookup } from '../functions/contract.ts'
 import { builtinFunctions } from '../functions/index.ts'
@@ -32,7 +33,7 @@ import type { Store } from '../stores/contract.ts'
 import { memoryStore } from '../stores/memory.ts'
 import { internalConnections, usersOfConnection } from './connection-users.ts'
 import { Connections } from './connections.ts'
-import type { EngineEnvironment } from './environment.ts'
+import { connectorContext, type EngineEnvironment } from './environment.ts'
 import { type LocationRules, readLocation } from './locations.ts'
 import { LookupTables } from './lookup-tables.ts'
 import { ManagedRule, type RuleLedger } from './managed-rule.ts'
@@ -169,6 +170,31 @@ export class Engine {
   /** Schemas of protobuf and custom formats. */
   get schemas(): SchemaRegistry {
     return this.#environment.schemas
+  }
+
+  /** A checked schema document (spec/rest-api.md 3.15), to be given to {@link schemas}. */
+  readSchema(type: string, document: ValueObject): SchemaInfo {
+    return readSchemaInfo(document, type)
+  }
+
+  /** Throws when the text is no schema of its type. */
+  async checkSchema(info: SchemaInfo): Promise<void> {
+    if (info.type !== 'protobuf' || info.content === undefined) return
+    const { checkSchemaText, loadProtobuf } = await import('../formats/protobuf/schema.ts')
+    await loadProtobuf()
+    checkSchemaText(info.name, info.content)
+  }
+
+  /** Tries a real connection with these properties; throws when there is none, or the connector cannot tell. */
+  async ping(role: 'source' | 'sink' | 'lookup', name: string, properties: ValueObject): Promise<void> {
+    const definition = this.connectors.get(name)?.[role]
+    if (!definition?.ping) {
+      const word = role === 'lookup' ? 'lookup source' : role
+      throw new IxionError('NOT_SUPPORTED', `${word} ${name} doesn't support ping connection`)
+    }
+    const { datasource = '/$$TEST_CONNECTION$$', ...given } = properties
+    const checked = validateOptions(definition.options, given, `${role} ${name}`, { unknown: 'drop' })
+    await definition.ping(String(datasource), checked, connectorContext(this.#environment, `test of ${name}`))
   }
 
   get connectors(): ReadonlyMap<string, ConnectorDefinition> {
@@ -529,6 +555,29 @@ export class Engine {
         throw error
       }
     })
+  }
+
+  /** Upsert of an exported document under the version rule; `keepStopped` stores it without starting it. */
+  async importRule(id: string, text: string, keepStopped = false): Promise<void> {
+    if (!keepStopped) return this.updateRule(id, text)
+    const document = this.#checked(this.#read(text, id))
+    const existing = this.#managed.get(id)
+    if (existing) {
+      checkVersion(`rule ${id}`, existing.document.version, document.version)
+      await existing.exclusively(() => existing.stop('stopped by update'))
+      existing.document = document
+    } else this.#manage(document)
+    await this.#rules.set(id, text)
+  }
+
+  /** Names of the streams and tables an SQL rule document reads; empty when it does not parse. */
+  sourcesOf(text: string): string[] {
+    try {
+      const statement = parseSelect(this.#read(text).sql, { functions: this.#environment.functions })
+      return [statement.from, ...statement.joins.map((j) => j.source)].map((s) => s.name)
+    } catch {
+      return []
+    }
   }
 
   async deleteRule(id: string): Promise<void> {

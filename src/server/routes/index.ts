@@ -1,10 +1,24 @@
 /** Every route, in registration order (spec/rest-api.md 2). */
 import { compileRoutes, type Router } from '../router.ts'
 import type { ServerSettings } from '../services.ts'
+import { connectionRoutes } from './connections.ts'
+import { metadataRoutes } from './metadata.ts'
+import { notBuiltRoutes } from './not-built.ts'
 import { ruleRoutes } from './rules.ts'
+import { schemaRoutes } from './schemas.ts'
 import { streamRoutes } from './streams.ts'
 import { systemRoutes } from './system.ts'
+import { transferRoutes } from './transfer.ts'
 
 export function router(settings: ServerSettings): Router {
-  return compileRoutes([...systemRoutes(settings), ...streamRoutes, ...ruleRoutes])
+  return compileRoutes([
+    ...systemRoutes(settings),
+    ...streamRoutes,
+    ...ruleRoutes,
+    ...connectionRoutes,
+    ...schemaRoutes,
+    ...notBuiltRoutes,
+    ...metadataRoutes,
+    ...transferRoutes,
+  ])
 }
