@@ -15,6 +15,7 @@ import { StreamRunner } from '../runtime/stream-runner.ts'
 import type { StreamDefinition } from '../sql/ast.ts'
 import { columnTypes } from './column-types.ts'
 import { connectorContext, type EngineEnvironment } from './environment.ts'
+import { createRateLimitMerger } from './rate-limit.ts'
 import { defaultPayloadLimits } from './settings.ts'
 import { type CommonSourceOptions, commonSourceSpecs } from './source-options.ts'
 import { sourceFormat, sourceProperties, sourceType } from './source-properties.ts'
@@ -105,7 +106,18 @@ export async function createSourceRun(
   const metrics = new NodeMetrics('source', definition.name, clock)
   const names = [...options.names]
   const node = (): NodeMetrics => new NodeMetrics('op', names.shift() ?? 'node', clock)
-  const rateLimit = resolved.facts.rateLimit ? { metrics: node(), interval: common.interval } : null
+  const rateLimit = resolved.facts.rateLimit
+    ? {
+        metrics: node(),
+        interval: common.interval,
+        merger: await createRateLimitMerger(
+          { ...common, format: resolved.format },
+          decodeOptions(environment, resolved, options.columns),
+          environment.schemas,
+          (problem) => log.warn(problem, { stream: definition.name }),
+        ),
+      }
+    : null
   const decompress = resolved.facts.decompress
     ? {
         metrics: node(),

@@ -142,24 +142,33 @@ export async function createFieldMerger(
   const { name, decoder: make } = await loadFormat(format)
   if (name !== 'json') throw new IxionError('INVALID_PROPERTY', `format ${format} does not support partial decode`)
   const decoder = make(options, schemas)
-  let waiting = new Map<Value, Uint8Array>()
+  /** Values in the order they were first seen, also in earlier intervals; null = nothing new of it. */
+  const newest = new Map<Value, Uint8Array | null>()
+  let count = 0
+  const forgetIdle = (): void => {
+    for (const [key, payload] of newest) if (payload === null) newest.delete(key)
+  }
   return {
     add: (payload) => {
       const key = decodeField(payload, field, options)
-      if (!waiting.has(key) && waiting.size >= options.maxRows) {
+      const known = newest.get(key)
+      if (known === undefined && newest.size >= options.maxRows) forgetIdle()
+      if (known === undefined && newest.size >= options.maxRows) {
         throw new RowError(`more than ${options.maxRows} values of ${field} in one interval`, 'LIMIT')
       }
-      waiting.set(key, payload)
+      if (!known) count++
+      newest.set(key, payload)
     },
     get count() {
-      return waiting.size
+      return count
     },
     flush: () => {
-      if (waiting.size === 0) return null
-      const frames = [...waiting.values()]
-      waiting = new Map()
+      if (count === 0) return null
+      count = 0
       const merged: ValueObject = {}
-      for (const frame of frames) {
+      for (const [key, frame] of newest) {
+        if (frame === null) continue
+        newest.set(key, null)
         try {
           mergeRows(decoder.decode(frame), merged)
         } catch (error) {

@@ -42,10 +42,23 @@ export interface SourceChainOptions {
   readonly decompress: { readonly metrics: NodeMetrics; readonly run: (payload: Uint8Array) => Uint8Array } | null
   /** Payload decoder and preprocessor, in order. */
   readonly steps: readonly RowStep[]
-  /** Newest message of each interval only; ms. */
-  readonly rateLimit: { readonly metrics: NodeMetrics; readonly interval: number } | null
+  /** Newest message of each interval only (ms), or with a merger one row of the newest messages by a field. */
+  readonly rateLimit: RateLimit | null
   /** The format is plain JSON. */
   readonly json: boolean
+}
+
+export interface RateLimit {
+  readonly metrics: NodeMetrics
+  readonly interval: number
+  readonly merger: Merger | null
+}
+
+/** Gathers payloads of one interval into one row (formats/merge.ts). */
+export interface Merger {
+  add(payload: Uint8Array): void
+  readonly count: number
+  flush(): ValueObject | null
 }
 
 export function createSourceChain(options: SourceChainOptions): DecodeChain {
@@ -84,14 +97,74 @@ export function createSourceChain(options: SourceChainOptions): DecodeChain {
       finish: () => {},
     }
   }
-  const latest = latestOnly(options.clock, rateLimit, options.ledger, decodeNow)
-  return { raw: false, metrics, setDecoder, ...latest }
+  const { merger } = rateLimit
+  const limited = merger
+    ? mergedOnly(options.clock, rateLimit, merger, options, decodeNow)
+    : latestOnly(options.clock, rateLimit, options.ledger, decodeNow)
+  return { raw: false, metrics, setDecoder, ...limited }
+}
+
+/**
+ * Merges the newest message of each value of a field into one row per interval. The ledger sees that row; messages replaced or
+ * merged away are dropped, reason `rate_limited`.
+ */
+function mergedOnly(
+  clock: Clock,
+  limit: RateLimit,
+  merger: Merger,
+  { decompress, ledger }: SourceChainOptions,
+  decode: (chunk: Chunk, take: TakeRows, failed: TakeFailure) => void,
+): Pick<DecodeChain, 'start' | 'decode' | 'finish'> {
+  let timer: Timer | null = null
+  let meta: ValueObject | null = null
+  let waiting = 0
+  const dropped = (events: number): void => {
+    ledger().received += events
+    ledger().drop('rate_limited', events)
+  }
+  let failed: TakeFailure = () => {}
+  return {
+    start(emit) {
+      const tick = (): void => {
+        timer = clock.after(limit.interval, tick)
+        const row = merger.flush()
+        if (!row) return
+        dropped(waiting - 1)
+        waiting = 0
+        limit.metrics.recordsOut++
+        decode({ kind: 'rows', rows: [row], meta: [meta], timestamp: clock.now() }, emit, failed)
+      }
+      timer = clock.after(limit.interval, tick)
+    },
+    decode(chunk, _take, fail) {
+      failed = fail
+      if (chunk.kind === 'rows') throw new IxionError('INTERNAL', 'mergeField needs a source of bytes')
+      for (const payload of documents(chunk)) {
+        const started = limit.metrics.begin(1)
+        try {
+          merger.add((decompress ? decompress.run(payload) : payload).slice())
+          meta = chunk.meta[chunk.meta.length - 1] ?? null
+          waiting++
+        } catch (error) {
+          if (!(error instanceof RowError) && !(error instanceof IxionError)) throw error
+          limit.metrics.exception(messageOf(error))
+          fail(error, 1)
+        }
+        limit.metrics.end(started, 1)
+      }
+    },
+    finish() {
+      timer?.cancel()
+      dropped(waiting)
+      waiting = 0
+    },
+  }
 }
 
 /** Keeps the newest message of each interval; the ones before it are dropped, reason `rate_limited`. */
 function latestOnly(
   clock: Clock,
-  limit: { readonly metrics: NodeMetrics; readonly interval: number },
+  limit: RateLimit,
   ledger: () => Ledger,
   decode: (chunk: Chunk, take: TakeRows, failed: TakeFailure) => void,
 ): Pick<DecodeChain, 'start' | 'decode' | 'finish'> {

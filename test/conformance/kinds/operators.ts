@@ -77,7 +77,7 @@ export function expressionContext(c: Case): ExpressionContext {
 
 // Recorded rows and collections <-> batches.
 
-interface RecordedRow {
+export interface RecordedRow {
   readonly emitter?: string
   readonly data?: unknown
   readonly ts?: number
