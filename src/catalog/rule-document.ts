@@ -24,6 +24,8 @@ export interface RuleAction {
   readonly type: string
   readonly index: number
   readonly properties: ValueObject
+  /** Name of the sink's node in a graph; else type and index name it. */
+  readonly name?: string
 }
 
 const memberNames = [

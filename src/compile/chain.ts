@@ -2,6 +2,7 @@
 import type { Row } from '../core/row.ts'
 import { aggregateFilterOperator } from '../operators/aggregate-filter.ts'
 import { analyticOperator } from '../operators/analytic.ts'
+import { assignOperator } from '../operators/assign.ts'
 import type { Operator } from '../operators/contract.ts'
 import { filterOperator } from '../operators/filter.ts'
 import { groupOperator } from '../operators/group.ts'
@@ -11,7 +12,8 @@ import { orderOperator } from '../operators/order.ts'
 import { type ProjectField, projectOperator } from '../operators/project.ts'
 import { projectSetOperator } from '../operators/project-set.ts'
 import { rowNumberOperator } from '../operators/row-number.ts'
-import type { LookupNode, PlanNode, SourceNode, UnionNode } from '../plan/logical.ts'
+import { routedSwitch } from '../operators/switch.ts'
+import type { LookupNode, PlanNode, SourceNode, SwitchOutputNode, UnionNode } from '../plan/logical.ts'
 import { inputsOf } from '../plan/nodes.ts'
 import type { CallExpression, SelectField, SortKey } from '../sql/ast.ts'
 import { explainExpression } from '../sql/explain.ts'
@@ -24,16 +26,20 @@ export interface CompiledStage {
   readonly operator: Operator
   /** `3_filter`; a lookup is named after its table. */
   readonly name: string
-  /** Index of the stage fed by this one, -1 = the sinks. */
-  next: number
+  /** False for operators that a graph rule needs but its document does not name: no status, no topology. */
+  readonly shown: boolean
+  /** Indexes of the stages fed by this one; below 0, output -1 - n of the plan: -1 is the sinks of an SQL rule. */
+  readonly next: number[]
+  /** A switch: what each of its outputs feeds, as in `next`, which then is empty. */
+  readonly outputs: readonly number[][] | null
   /** How many stages and streams feed this one; tables do not count. */
   inputs: number
 }
 
 export interface CompiledSource {
   readonly node: SourceNode
-  /** Index of the first stage its rows enter, -1 = the sinks. */
-  stage: number
+  /** What its rows enter, as in {@link CompiledStage.next}. */
+  readonly next: number[]
   /** Names of the source chain in order: `2_decoder`, `3_preprocessor`. */
   readonly chain: readonly string[]
   /** A scan table: its rows are kept beside the stream, not passed through it. */
@@ -94,39 +100,74 @@ export const defaultLimits: OperatorLimits = {
   partitions: 1_000_000,
 }
 
-export function compileChain(root: PlanNode, options: ChainOptions): CompiledChain {
+/** Something that feeds stages or sinks: a stage, a source, or one output of a switch. */
+interface Feeder {
+  readonly next: number[]
+  /** A scan table: never ends a rule. */
+  readonly table: boolean
+}
+
+/** `outputs` of a graph rule's plan are its sinks' inputs; an SQL rule has one, its root. */
+export function compileChain(
+  root: PlanNode,
+  options: ChainOptions,
+  outputs: readonly PlanNode[] = [root],
+): CompiledChain {
   const stages: CompiledStage[] = []
   const sources: CompiledSource[] = []
+  const built = new Map<PlanNode, readonly Feeder[]>()
+  const switches = new Map<PlanNode, CompiledStage>()
 
-  /** Compiles what is below `node`, then node itself; returns what feeds the next stage. */
-  const build = (node: PlanNode, table: boolean): (CompiledStage | CompiledSource)[] => {
+  /** Compiles what is below `node`, then node itself; returns what feeds the next stage. A node is compiled once. */
+  const build = (node: PlanNode, table: boolean): readonly Feeder[] => {
+    let feeders = built.get(node)
+    if (!feeders) {
+      feeders = compile(node, table)
+      built.set(node, feeders)
+    }
+    return feeders
+  }
+  const compile = (node: PlanNode, table: boolean): readonly Feeder[] => {
     const names = options.namesOf(node)
     if (node.kind === 'source') {
-      const source: CompiledSource = { node, stage: -1, chain: names, table }
+      const source: CompiledSource = { node, next: [], chain: names, table }
       sources.push(source)
       return [source]
     }
-    const feeders = inputsOf(node).flatMap((input) => build(input, node.kind === 'joinAlign' && input !== node.input))
+    let feeders = inputsOf(node).flatMap((input) => build(input, node.kind === 'joinAlign' && input !== node.input))
     if (node.kind === 'union') return feeders
+    if (node.kind === 'switchOutput') {
+      const next = switches.get(node.input)?.outputs?.[node.output] as number[]
+      return [{ next, table: false }]
+    }
     compileNode(node, options).forEach((operator, i) => {
-      // Tables never end a rule: their stage ends with its other inputs.
-      const inputs = feeders.filter((f) => 'operator' in f || !f.table).length
-      const stage: CompiledStage = { operator, name: names[i] ?? operator.name, next: -1, inputs }
-      const index = stages.push(stage) - 1
-      for (const feeder of feeders.splice(0)) {
-        if ('operator' in feeder) feeder.next = index
-        else feeder.stage = index
+      const stage: CompiledStage = {
+        operator,
+        name: names[i] ?? `${operator.name}_${stages.length}`,
+        shown: names[i] !== undefined,
+        next: [],
+        outputs: node.kind === 'switch' ? node.cases.map(() => []) : null,
+        // Tables never end a rule: their stage ends with its other inputs.
+        inputs: feeders.filter((f) => !f.table).length,
       }
-      feeders.push(stage)
+      const index = stages.push(stage) - 1
+      for (const feeder of feeders) feeder.next.push(index)
+      if (node.kind === 'switch') switches.set(node, stage)
+      feeders = [{ next: stage.next, table: false }]
     })
     return feeders
   }
-  build(root, false)
+  outputs.forEach((node, i) => {
+    for (const feeder of build(node, false)) feeder.next.push(-1 - i)
+  })
   return { stages, sources }
 }
 
 /** The operators of one plan node, in order; most have one, a window with a FILTER has two. */
-function compileNode(node: Exclude<PlanNode, SourceNode | UnionNode>, rule: ChainOptions): Operator[] {
+function compileNode(
+  node: Exclude<PlanNode, SourceNode | UnionNode | SwitchOutputNode>,
+  rule: ChainOptions,
+): Operator[] {
   const c = withOwnHits(rule.expressions, node.kind)
   const options = { ...rule, expressions: c }
   switch (node.kind) {
@@ -176,6 +217,12 @@ function compileNode(node: Exclude<PlanNode, SourceNode | UnionNode>, rule: Chai
       ]
     case 'projectSet':
       return [projectSetOperator({ name: node.name, functionName: node.call.name, limit: node.limit })]
+    case 'assign':
+      return [assignOperator({ ...node, evaluate: compileExpression(node.call, c) })]
+    case 'switch': {
+      const cases = node.cases.map((e) => ({ condition: compileExpression(e, c), text: explainExpression(e) }))
+      return [routedSwitch({ node: node.name, cases, stopAtFirstMatch: node.stopAtFirstMatch })]
+    }
     default:
       return compileStatefulNode(node, options)
   }

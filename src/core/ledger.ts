@@ -35,16 +35,25 @@ export interface LedgerReading {
   readonly filtered: number
   readonly dropped: Readonly<Record<string, number>>
   readonly inFlight: number
+  /** How many of `received` are copies, made where a graph rule sends an event to several nodes. Absent = none. */
+  readonly copied?: number
 }
 
 export class Ledger {
   received = 0
   emitted = 0
   filtered = 0
+  #copied = 0
   readonly #dropped = new Map<string, number>()
 
   drop(reason: DropReason, count: number): void {
     this.#dropped.set(reason, (this.#dropped.get(reason) ?? 0) + count)
+  }
+
+  /** Events that now exist once more: each copy has to leave by itself. */
+  copy(count: number): void {
+    this.received += count
+    this.#copied += count
   }
 
   dropped(reason: DropReason): number {
@@ -74,6 +83,7 @@ export class Ledger {
       filtered: this.filtered,
       dropped: Object.fromEntries([...this.#dropped].sort(([a], [b]) => (a < b ? -1 : 1))),
       inFlight: held,
+      ...(this.#copied > 0 && { copied: this.#copied }),
     }
   }
 }

@@ -22,7 +22,7 @@ export interface LaneMetrics {
 /** True when payloads may go to the rule undecoded; the plan itself is asked by {@link createColumnarLane}. */
 export function laneIsPossible(planned: PlannedRule): boolean {
   const [source, ...others] = planned.sources.values()
-  if (!source || others.length > 0 || planned.plan.sources.length !== 1) return false
+  if (!source || others.length > 0 || planned.plan.sources.length !== 1 || planned.plan.graph) return false
   const { facts, format, connector, definition } = source
   return (
     connector.emits === 'bytes' &&

@@ -1,6 +1,12 @@
 /** Builds one run of one rule: plan -> operators, sources, sinks, counters. Nothing is connected before `start`. */
-import type { RuleDocument } from '../catalog/rule-document.ts'
-import { type CompiledChain, compileChain, type LookupAccess, type OperatorLimits } from '../compile/chain.ts'
+import type { RuleAction, RuleDocument } from '../catalog/rule-document.ts'
+import {
+  type ChainOptions,
+  type CompiledChain,
+  compileChain,
+  type LookupAccess,
+  type OperatorLimits,
+} from '../compile/chain.ts'
 import { loadCodecs } from '../compile/codecs.ts'
 import { type ExpressionContext, newHitCounter } from '../compile/expression.ts'
 import type { Timer } from '../core/clock.ts'
@@ -10,7 +16,8 @@ import type { Row } from '../core/row.ts'
 import { getField, type Value, type ValueObject } from '../core/values.ts'
 import { createTimestampReader } from '../formats/schema-check.ts'
 import type { CallContext } from '../functions/contract.ts'
-import { planSelect } from '../plan/index.ts'
+import { planGraph } from '../plan/graph/index.ts'
+import { type PlanEnvironment, planSelect } from '../plan/index.ts'
 import type { LogicalPlan, LookupNode, SourceNode } from '../plan/logical.ts'
 import { expressionsOf, walkPlan } from '../plan/nodes.ts'
 import { type Topology, topologyOf } from '../plan/topology.ts'
@@ -40,12 +47,12 @@ export interface PlannedRule {
 
 /** Throws IxionError with the reference's message when the rule cannot run as it stands. */
 export async function planRule(environment: EngineEnvironment, document: RuleDocument): Promise<PlannedRule> {
-  const plan = planSql(environment, document)
+  const { plan, actions } = planDocument(environment, document)
   const sources = new Map<SourceNode, ResolvedSource>()
   walkPlan(plan.root, (node) => {
     if (node.kind === 'source') sources.set(node, resolveSource(environment, node.definition))
   })
-  const sinks = await Promise.all(document.actions.map((action) => resolveSink(environment, document.id, action)))
+  const sinks = await Promise.all(actions.map((action) => resolveSink(environment, document.id, action)))
   const topology = topologyOf(
     plan,
     (node) => (sources.get(node) as ResolvedSource).facts,
@@ -54,17 +61,35 @@ export async function planRule(environment: EngineEnvironment, document: RuleDoc
   return { document, plan, sources, sinks, topology }
 }
 
+/** The plan of an SQL or graph rule, and its sinks. */
+function planDocument(
+  environment: EngineEnvironment,
+  document: RuleDocument,
+): { readonly plan: LogicalPlan; readonly actions: readonly RuleAction[] } {
+  if (!document.graph) return { plan: planSql(environment, document), actions: document.actions }
+  const { plan, sinks } = planGraph(document.graph, planEnvironment(environment, document))
+  return { plan, actions: sinks.map((sink, index) => ({ ...sink, index })) }
+}
+
 export function planSql(
   environment: EngineEnvironment,
   document: Pick<RuleDocument, 'sql' | 'options' | 'temp'>,
 ): LogicalPlan {
-  return planSelect(parseSelect(document.sql, { functions: environment.functions }), {
+  const statement = parseSelect(document.sql, { functions: environment.functions })
+  return planSelect(statement, planEnvironment(environment, document))
+}
+
+function planEnvironment(
+  environment: EngineEnvironment,
+  document: Pick<RuleDocument, 'options' | 'temp'>,
+): PlanEnvironment {
+  return {
     stream: (name) => environment.streams.get(name)?.definition,
     functions: environment.functions,
     options: document.options,
     ignoreCase: environment.options.ignoreCase ?? false,
     isTemporary: document.temp,
-  })
+  }
 }
 
 /** Raised when the members of a snapshot change meaning. */
@@ -132,7 +157,8 @@ export class RuleRun {
     let chain: CompiledChain
     try {
       const running = runningPlan(plan, environment.functions, namesOf)
-      chain = compileChain(running.root, {
+      const outputs = plan.graph?.outputs.map((o) => o.node) ?? [running.root]
+      const chainOptions: ChainOptions = {
         expressions,
         namesOf: running.namesOf,
         limits,
@@ -145,7 +171,8 @@ export class RuleRun {
           onLate: (row) => sendLate(environment, document.id, row),
           lookup: (node) => lookups.access(node),
         },
-      })
+      }
+      chain = compileChain(running.root, chainOptions, outputs)
     } catch (error) {
       await lookups.release()
       throw error
@@ -164,11 +191,12 @@ export class RuleRun {
       stages,
       inputs: chain.sources.map((s) => ({
         name: s.node.emitter,
-        stage: s.stage,
+        next: s.next,
         policy: fullPolicy(s.node, planned, options.disableBufferFullDiscard),
         table: s.table,
       })),
       sinks: sinks.map((s) => s.runner),
+      ...(plan.graph && { outputs: plan.graph.outputs.map((o) => o.sinks) }),
       sendError: options.sendError,
       maxEvents: Math.max(1, options.bufferLength),
       maxBytes: options.bufferBytes,
@@ -233,7 +261,7 @@ export class RuleRun {
       metrics: [
         ...sourceMetrics,
         ...chainMetrics,
-        ...stages.map((s) => s.metrics),
+        ...stages.filter((s) => s.shown).map((s) => s.metrics),
         ...sinks.flatMap((s) => s.chainMetrics),
         ...sinks.map((s) => s.runner.metrics),
       ],

@@ -13,7 +13,7 @@ export function runningPlan(
   functions: FunctionLookup,
   namesOf: NamesOf,
 ): { readonly root: PlanNode; readonly namesOf: NamesOf } {
-  const incremental = toIncremental(plan, functions)
+  const incremental = plan.graph ? null : toIncremental(plan, functions)
   if (!incremental || incremental === plan) return { root: plan.root, namesOf }
   const names = new Map<PlanNode, readonly string[]>()
   const absorbed: string[] = []

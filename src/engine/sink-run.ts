@@ -35,7 +35,7 @@ export async function resolveSink(
   rule: string,
   action: RuleAction,
 ): Promise<ResolvedSink> {
-  const where = `actions[${action.index}].${action.type}`
+  const where = action.name === undefined ? `actions[${action.index}].${action.type}` : `graph.nodes.${action.name}`
   const connector = environment.connectors.get(action.type)?.sink
   if (!connector) {
     throw new IxionError('INVALID_PROPERTY', `sink ${action.type} is not defined`, {
@@ -58,7 +58,7 @@ export async function resolveSink(
   makeTransform()
   const batch = common.batchSize > 0 || common.lingerInterval > 0
   return {
-    name: `${action.type}_${action.index}`,
+    name: action.name ?? `${action.type}_${action.index}`,
     connector,
     common,
     own,
@@ -66,6 +66,7 @@ export async function resolveSink(
     makeTransform,
     facts: {
       type: action.type,
+      ...(action.name !== undefined && { name: action.name }),
       bytes: connector.takes === 'bytes',
       batch,
       compress: common.compression !== '',

@@ -77,4 +77,9 @@ export interface Operator {
   settled?(): Promise<void> | null
   /** True while the operator waits for something slow (a lookup) and takes no more: inputs hold back until `room`. */
   readonly full?: boolean
+  /**
+   * Operators with several outputs (switch): called once, before `open`. Results go to `outputs` instead of `out.batch`; `copied`
+   * is told how many events were added by sending an item to more than one.
+   */
+  connect?(outputs: readonly ((batch: Batch) => void)[], copied: (events: number) => void): void
 }

@@ -48,7 +48,7 @@ export function projectOperator(options: ProjectOptions): Operator {
   const limit = options.limit !== null && options.limit >= 0 ? options.limit : Infinity
   const scope: { window: WindowRange | null; group: readonly Row[] | null } = { window: null, group: null }
   const result = (row: Row, timestamp: number): Row => {
-    const projected = makeRow('', projectRow(row, scope), timestamp)
+    const projected = makeRow(row.emitter, projectRow(row, scope), timestamp)
     options.onRow?.(row)
     return projected
   }

@@ -4,7 +4,7 @@ import { goText } from '../core/go-text.ts'
 import { type Batch, type Row, rowsBatch } from '../core/row.ts'
 import { goTypeName } from '../core/values.ts'
 import { asRowError } from './condition.ts'
-import type { Emit, Evaluate, EvaluationScope } from './contract.ts'
+import type { Emit, Evaluate, EvaluationScope, Operator } from './contract.ts'
 
 export interface SwitchOptions {
   /** Name of the node, for messages. */
@@ -22,6 +22,21 @@ export interface SwitchOperator {
    * to more than one output are as many events: `copied` says how many were added.
    */
   push(batch: Batch, send: (output: number, batch: Batch) => void, copied: (events: number) => void, out: Emit): void
+}
+
+/** The switch as an operator whose outputs the runtime connects. */
+export function routedSwitch(options: SwitchOptions): Operator {
+  const { name, push } = switchOperator(options)
+  let send: (output: number, batch: Batch) => void
+  let copied: (events: number) => void
+  return {
+    name,
+    connect(outputs, told) {
+      send = (i, batch) => outputs[i]?.(batch)
+      copied = told
+    },
+    push: (batch, out) => push(batch, send, copied, out),
+  }
 }
 
 export function switchOperator({ node, cases, stopAtFirstMatch }: SwitchOptions): SwitchOperator {

@@ -77,6 +77,12 @@ function describe(node: PlanNode): string {
       return describeProject(node)
     case 'projectSet':
       return `one row per element of ${node.name}${limit(node.limit)}`
+    case 'assign':
+      return `${node.name} = ${text(node.call)}${node.aggregate ? ' of each group' : ''}`
+    case 'switch':
+      return `switch ${list(node.cases)}${node.stopAtFirstMatch ? ', first match only' : ''}`
+    case 'switchOutput':
+      return `output ${node.output}`
     default:
       return unknown(node)
   }

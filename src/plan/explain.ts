@@ -24,6 +24,9 @@ const names: Record<PlanNode['kind'], string> = {
   dedupTrigger: 'DedupTriggerPlan',
   project: 'ProjectPlan',
   projectSet: 'ProjectSetPlan',
+  assign: 'FuncPlan',
+  switch: 'SwitchPlan',
+  switchOutput: 'SwitchOutputPlan',
 }
 
 export function explain(plan: LogicalPlan): string {
@@ -112,6 +115,12 @@ function infoOf(node: PlanNode, renamed: ReadonlySet<string>): string {
       return projectInfo(node, renamed)
     case 'projectSet':
       return `SrfMap:{key:${node.name}}, EnableLimit:${node.limit !== null}`
+    case 'assign':
+      return `${node.name}:${expressionText(node.call)}`
+    case 'switch':
+      return `Cases:[ ${node.cases.map(expressionText).join(', ')} ]`
+    case 'switchOutput':
+      return `Output:${node.output}`
     default:
       return unknown(node)
   }

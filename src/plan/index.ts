@@ -1,7 +1,8 @@
 /** SQL planning: a parsed SELECT becomes a resolved, rewritten operator tree. */
-import type { SelectStatement, WindowKind } from '../sql/ast.ts'
+import type { SelectStatement } from '../sql/ast.ts'
 import { buildPlan } from './build.ts'
 import { checkOutputNames, checkResolved, checkSliceTuple, checkWritten } from './check-statement.ts'
+import { checkWindow } from './check-window.ts'
 import { functionKinds, type PlanEnvironment, type PlanOptions } from './environment.ts'
 import { planError } from './errors.ts'
 import { extractCalls } from './extract-calls.ts'
@@ -35,7 +36,8 @@ export function planSelect(statement: SelectStatement, env: PlanEnvironment): Lo
   const extracted = extractCalls(resolved, kinds)
   const built = buildPlan(statement, extracted, sources, options, kinds)
   const root = rewrite(built, sources, env)
-  checkWindow(root, options)
+  const window = findNode(root, 'window')
+  if (window) checkWindow(window, options)
   checkOutputNames(resolved.fields)
   return {
     root,
@@ -68,30 +70,6 @@ function checkSharedSources(sources: SourceSet, options: PlanOptions): void {
     throw planError(
       `disableBufferFullDiscard can't be enabled with shared stream ${shared.definition.name}`,
       shared.reference.at,
-    )
-  }
-}
-
-/** The reference's numbers and names of window types, as its messages show them. */
-const windowNumbers: Partial<Record<WindowKind, number>> = { count: 5 }
-
-function checkWindow(root: PlanNode, options: PlanOptions): void {
-  const node = findNode(root, 'window')
-  if (!node) return
-  const { kind, at } = node.window
-  if (node.eventTime && kind === 'count' && !node.incremental) {
-    throw planError(
-      `unsupported window type ${windowNumbers[kind]}`,
-      at,
-      'Count windows need processing time: set isEventTime to false or use a time window.',
-    )
-  }
-  const version = options.planOptimizeStrategy?.windowOption?.windowVersion
-  if (version === 'v2' && kind !== 'sliding' && kind !== 'state' && !node.incremental) {
-    throw planError(
-      `unsupported window type:${kind.toUpperCase()}_WINDOW`,
-      at,
-      'windowVersion v2 is for sliding windows.',
     )
   }
 }

@@ -168,7 +168,34 @@ export interface ProjectSetNode {
   readonly limit: number | null
 }
 
+/** Graph rules only: the result of a call becomes a column of the row, or of the first row of each group. */
+export interface AssignNode {
+  readonly kind: 'assign'
+  readonly input: PlanNode
+  readonly name: string
+  readonly call: CallExpression
+  /** Evaluated once per group, the whole collection being one when it is not grouped. */
+  readonly aggregate: boolean
+}
+/** Graph rules only. What it gives is read through {@link SwitchOutputNode}s. */
+export interface SwitchNode {
+  readonly kind: 'switch'
+  readonly input: PlanNode
+  readonly name: string
+  readonly cases: readonly Expression[]
+  readonly stopAtFirstMatch: boolean
+}
+export interface SwitchOutputNode {
+  readonly kind: 'switchOutput'
+  readonly input: SwitchNode
+  /** Index of the case. */
+  readonly output: number
+}
+
 export type PlanNode =
+  | AssignNode
+  | SwitchNode
+  | SwitchOutputNode
   | SourceNode
   | UnionNode
   | WatermarkNode
@@ -201,4 +228,13 @@ export interface LogicalPlan {
     readonly column?: number
     readonly hint?: string
   }[]
+  /** Set on plans of graph rules, whose nodes may feed several others. */
+  readonly graph?: GraphOutputs
+}
+
+export interface GraphOutputs {
+  /** What sinks are fed with, by index in the order of the graph's sinks. `root` is the union of the nodes. */
+  readonly outputs: readonly { readonly node: PlanNode; readonly sinks: readonly number[] }[]
+  /** Names of the graph's nodes; plan nodes without one are not shown. */
+  readonly names: ReadonlyMap<PlanNode, string>
 }

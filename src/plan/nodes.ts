@@ -36,15 +36,21 @@ export function mapInputs(node: PlanNode, change: (input: PlanNode) => PlanNode)
     }
     default: {
       const input = change(node.input)
-      return input === node.input ? node : { ...node, input }
+      return input === node.input ? node : ({ ...node, input } as PlanNode)
     }
   }
 }
 
-/** Pre-order walk of a plan. */
+/** Pre-order walk of a plan; a node that feeds several others is visited once. */
 export function walkPlan(root: PlanNode, visit: (node: PlanNode) => void): void {
-  visit(root)
-  for (const input of inputsOf(root)) walkPlan(input, visit)
+  const seen = new Set<PlanNode>()
+  const go = (node: PlanNode): void => {
+    if (seen.has(node)) return
+    seen.add(node)
+    visit(node)
+    for (const input of inputsOf(node)) go(input)
+  }
+  go(root)
 }
 
 export function findNode<K extends PlanNode['kind']>(
@@ -72,7 +78,10 @@ export function mapExpressions(node: PlanNode, change: Change): PlanNode {
     case 'union':
     case 'watermark':
     case 'joinAlign':
+    case 'switchOutput':
       return node
+    case 'switch':
+      return { ...node, cases: node.cases.map(change) }
     case 'analytic':
     case 'aggFunc':
     case 'windowFunction':
@@ -104,6 +113,7 @@ export function mapExpressions(node: PlanNode, change: Change): PlanNode {
       return { ...node, dimensions: node.dimensions.map(change) }
     case 'order':
       return { ...node, keys: node.keys.map((k) => ({ ...k, expression: change(k.expression) })) }
+    case 'assign':
     case 'dedupTrigger':
     case 'projectSet':
       return call(node)

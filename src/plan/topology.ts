@@ -25,6 +25,8 @@ export interface SourceFacts {
 export interface SinkFacts {
   /** Type of the action, e.g. `mqtt`. */
   readonly type: string
+  /** Name of the sink's node in a graph; else type and index of the action. */
+  readonly name?: string
   /** Takes encoded bytes (mqtt, rest, file, log ...), not rows. */
   readonly bytes: boolean
   readonly batch?: boolean
@@ -101,11 +103,25 @@ export function topologyOf(
     return last
   }
 
+  const added = new Map<PlanNode, readonly TopologyNode[]>()
+
   /** The nodes whose output is the plan node's output. */
   const add = (node: PlanNode): readonly TopologyNode[] => {
+    let nodes = added.get(node)
+    if (!nodes) {
+      nodes = addNew(node)
+      added.set(node, nodes)
+    }
+    return nodes
+  }
+  const addNew = (node: PlanNode): readonly TopologyNode[] => {
     if (node.kind === 'source') return [addSource(node)]
     let inputs = inputsOf(node).flatMap(add)
     if (node.kind === 'union') return inputs
+    if (plan.graph) {
+      const name = plan.graph.names.get(node)
+      return name === undefined ? inputs : [operator(name, node, inputs)]
+    }
     number++
     if (node.kind === 'lookup') return [operator(node.emitter, node, inputs)]
     if (node.kind === 'window' && node.filter) inputs = [operator(`${number}_windowFilter`, node, inputs)]
@@ -117,8 +133,10 @@ export function topologyOf(
 
   const outputs = add(plan.root)
   sinks.forEach((facts, i) => {
-    const base = `${facts.type}_${i}`
-    let inputs = outputs
+    const base = facts.name ?? `${facts.type}_${i}`
+    let inputs = plan.graph
+      ? plan.graph.outputs.filter((o) => o.sinks.includes(i)).flatMap((o) => add(o.node))
+      : outputs
     sinkChain(facts).forEach((kind, k) => {
       inputs = [operator(`${base}_${k}_${kind}`, null, inputs)]
     })

@@ -10,6 +10,7 @@ import { Ledger, type LedgerReading } from '../core/ledger.ts'
 import type { Batch } from '../core/row.ts'
 import type { Operator, State } from '../operators/contract.ts'
 import { type Consumer, type Delivery, eventsOf as eventCount } from './delivery.ts'
+import { fanOut, fanOutSignals, switched } from './fan-out.ts'
 import { type FullPolicy, Inbox } from './inbox.ts'
 import type { NodeMetrics } from './metrics.ts'
 import type { SinkRunner } from './sink-runner.ts'
@@ -35,16 +36,18 @@ export interface ColumnarCounts {
 export interface StagePlan {
   readonly operator: Operator
   readonly metrics: NodeMetrics
-  /** Index of the stage fed by this one, -1 = the sinks. */
-  readonly next: number
+  /** Indexes of the stages fed by this one; below 0, output -1 - n of the rule. */
+  readonly next: readonly number[]
+  /** A switch: what each of its outputs feeds. */
+  readonly outputs: readonly (readonly number[])[] | null
   /** How many stages or inputs feed this one. */
   readonly inputs: number
 }
 
 export interface InputPlan {
   readonly name: string
-  /** Index of the first stage rows of this input enter; -1 = straight to the sinks. */
-  readonly stage: number
+  /** What rows of this input enter, as in {@link StagePlan.next}. */
+  readonly next: readonly number[]
   readonly policy: FullPolicy
   /** A scan table: its end is no reason for the rule to end. */
   readonly table?: boolean
@@ -58,6 +61,8 @@ export interface RuleRunnerOptions {
   readonly stages: readonly StagePlan[]
   readonly inputs: readonly InputPlan[]
   readonly sinks: readonly SinkRunner[]
+  /** Indexes of the sinks fed by each output. Absent: one output that feeds all sinks. */
+  readonly outputs?: readonly (readonly number[])[]
   readonly sendError: boolean
   /** Limits of each input's inbox. */
   readonly maxEvents: number
@@ -76,11 +81,11 @@ export class RuleRunner {
   #stagesClosed = false
   #ended = false
   #isBroken = false
-  #openInputs: number
+  /** Whatever feeds the sinks and has not come to its end. */
+  #openEnds = 0
 
   constructor(options: RuleRunnerOptions) {
     this.#o = options
-    this.#openInputs = options.inputs.filter((input) => !input.table).length
     const environment: StageEnvironment = {
       clock: options.clock,
       timezone: options.timezone,
@@ -90,22 +95,42 @@ export class RuleRunner {
       broken: (stage, error) =>
         this.#broken(new IxionError('INTERNAL', `operator ${stage}: ${messageOf(error)}`, { cause: error })),
     }
-    const end: Receiver = {
-      batch: (batch) => this.#deliverResults(batch),
-      watermark: () => {},
-      end: () => void this.#finish(),
-    }
+    const ends = (options.outputs ?? [null]).map((fed): Receiver => {
+      const sinks = fed ? fed.map((i) => options.sinks[i] as SinkRunner) : options.sinks
+      return {
+        batch: (batch) => this.#deliverResults(batch, sinks),
+        watermark: () => {},
+        end: () => void this.#finish(),
+      }
+    })
     const stages: Stage[] = new Array(options.stages.length)
-    const receiver = (index: number): Receiver => (index < 0 ? end : (stages[index] as Stage).input)
+    const receiver = (next: readonly number[]): Receiver =>
+      fanOut(
+        next.map((index) => (index < 0 ? (ends[-1 - index] as Receiver) : (stages[index] as Stage).input)),
+        this.ledger,
+      )
+    const feeding = [...options.stages, ...options.inputs.filter((input) => !input.table)]
+    for (const { next, ...plan } of feeding) {
+      const outputs = 'outputs' in plan ? (plan.outputs ?? []) : []
+      this.#openEnds += [next, ...outputs].flat().filter((index) => index < 0).length
+    }
     // A stage's successor is always built first: plans list stages from the sources to the sinks.
     for (let i = options.stages.length - 1; i >= 0; i--) {
       const plan = options.stages[i] as StagePlan
-      stages[i] = new Stage(plan.operator, plan.metrics, receiver(plan.next), environment, plan.inputs)
+      const outputs = plan.outputs?.map(receiver)
+      stages[i] = new Stage(
+        plan.operator,
+        plan.metrics,
+        outputs ? fanOutSignals(outputs) : receiver(plan.next),
+        environment,
+        plan.inputs,
+      )
+      if (outputs) plan.operator.connect?.(switched(outputs, plan.metrics), (events) => this.ledger.copy(events))
     }
     this.stages = stages
     this.inputs = options.inputs.map(
       (plan) =>
-        new Input(plan, receiver(plan.stage), {
+        new Input(plan, receiver(plan.next), {
           blocked: () => this.blocked,
           ledger: this.ledger,
           columnar: () => this.#columnar,
@@ -118,7 +143,6 @@ export class RuleRunner {
           },
           rowFailed: (error) => this.#rowFailed(plan.name, error),
           broken: (error) => this.#broken(error),
-          ended: () => this.#inputEnded(),
         }),
     )
   }
@@ -179,22 +203,18 @@ export class RuleRunner {
     if (this.#o.sendError) for (const sink of this.#o.sinks) sink.offerError(error)
   }
 
-  #deliverResults(batch: Batch): void {
+  #deliverResults(batch: Batch, sinks: readonly SinkRunner[]): void {
     if (batch.kind === 'groups') throw new Error('projection stands below the sinks')
     this.ledger.emitted += batch.events
     if (batch.kind === 'collection') {
       const rows = batch.rows.map((row) => row.message)
-      for (const sink of this.#o.sinks) sink.offer({ rows, meta: null })
+      for (const sink of sinks) sink.offer({ rows, meta: null })
       return
     }
     for (const row of batch.rows) {
       const rows = [row.message]
-      for (const sink of this.#o.sinks) sink.offer({ rows, meta: row.meta })
+      for (const sink of sinks) sink.offer({ rows, meta: row.meta })
     }
-  }
-
-  #inputEnded(): void {
-    this.#openInputs--
   }
 
   #broken(error: unknown): void {
@@ -207,7 +227,7 @@ export class RuleRunner {
   }
 
   async #finish(): Promise<void> {
-    if (this.#ended || this.#openInputs > 0) return
+    if (--this.#openEnds > 0 || this.#ended) return
     this.#ended = true
     this.#o.onEnd(null)
   }
@@ -263,7 +283,6 @@ interface InputEnvironment {
   lines(payload: Uint8Array, rows: number): void
   rowFailed(error: Error): void
   broken(error: unknown): void
-  ended(): void
 }
 
 /** One input: what a stream sees of the rule. */
@@ -367,7 +386,6 @@ class Input implements Consumer, ColumnarOutput {
   }
 
   #end(): void {
-    this.#e.ended()
     this.#first.end()
   }
 

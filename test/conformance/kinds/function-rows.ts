@@ -54,7 +54,8 @@ function compileStatement(sql: string, call: CallContext, aggregate = false) {
     const into = (at: number): Emit => ({
       batch: (b) => {
         const stage = stages[at]
-        if (stage) stage.operator.push(b, into(stage.next < 0 ? stages.length : stage.next))
+        const next = stage?.next[0] ?? -1
+        if (stage) stage.operator.push(b, into(next < 0 ? stages.length : next))
         else result.rows.push(...(b.kind === 'groups' ? b.groups.flat() : b.rows).map((row) => row.message))
       },
       fail: (error) => {
