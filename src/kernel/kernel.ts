@@ -300,7 +300,9 @@ export function createKernel(dictionarySize: DictionarySize | null = null): Kern
 
   function openDictionary(t: DictionaryTables): KernelDictionary {
     reserve(t.end)
-    words.set([0, t.slotCount - 1, t.ids, 0, t.textBytes, t.slots, t.entries, t.texts], t.block >> 2)
+    // Seeded, so that nobody can send keys that collide. Ids do not depend on it.
+    const [seed] = crypto.getRandomValues(new Uint32Array(1))
+    words.set([0, t.slotCount - 1, t.ids, 0, t.textBytes, t.slots, t.entries, t.texts, seed as number], t.block >> 2)
     const count = t.block >> 2
     return {
       get size() {

@@ -87,7 +87,7 @@ export function planDictionary(base: number, size: { ids: number; textBytes: num
   const scratchBytes = Math.min(size.textBytes, PAGE)
   return {
     ...size,
-    block: place(32),
+    block: place(36),
     slots: place(slotCount * 4),
     slotCount,
     entries: place(size.ids * 16),

@@ -44,11 +44,11 @@ export function groupAccumulator(call: AggregateCall, rowsOnly: boolean): GroupA
       return counting(call, rowsOnly)
     case 'sum':
     case 'avg':
-      return numeric(call, summing)
+      return numeric(call, SUM)
     case 'min':
-      return numeric(call, (best, value, first) => (first || value < best ? value : best))
+      return numeric(call, MIN)
     case 'max':
-      return numeric(call, (best, value, first) => (first || value > best ? value : best))
+      return numeric(call, MAX)
     default:
       return general(call)
   }
@@ -124,7 +124,10 @@ function counting(call: AggregateCall, rowsOnly: boolean): GroupAccumulator {
   }
 }
 
-const summing = (total: number, value: number): number => total + value
+/** What a numeric aggregate does with the next value. */
+const SUM = 0
+const MIN = 1
+const MAX = 2
 
 /** How a group's value is kept. */
 const UNSEEN = 0
@@ -135,15 +138,11 @@ const GENERAL = 3
 const SAFE = Number.MAX_SAFE_INTEGER
 
 /** sum, avg, min, max. The states of their accumulators are {total, count, error} and {best, error}. */
-function numeric(
-  call: AggregateCall,
-  combine: (kept: number, value: number, first: boolean) => number,
-): GroupAccumulator {
+function numeric(call: AggregateCall, operation: number): GroupAccumulator {
   let modes = new Uint8Array(0)
   let kept = new Float64Array(0)
   let counts = new Float64Array(0)
   const states = new Map<number, unknown>()
-  const adds = combine === summing
 
   const toState = (group: number): unknown => {
     const mode = modes[group] as number
@@ -152,7 +151,7 @@ function numeric(
     const number = kept[group] as number
     const value = mode === INTEGERS ? BigInt(number) : number
     return call.accumulator.load(
-      adds ? { total: value, count: counts[group] as number, error: null } : { best: value, error: null },
+      operation === SUM ? { total: value, count: counts[group] as number, error: null } : { best: value, error: null },
     )
   }
   const addGenerally = (group: number, value: Value): void => {
@@ -164,11 +163,16 @@ function numeric(
     }
     call.accumulator.add(state, [value])
   }
+  const combine = (old: number, value: number): number => {
+    if (operation === SUM) return old + value
+    const better = operation === MIN ? value < old : value > old
+    return better ? value : old
+  }
   /** False when the value does not fit the group's plain form. */
   const addPlainly = (group: number, value: number, mode: number): boolean => {
     const seen = modes[group] as number
     if (seen !== mode && seen !== UNSEEN) return false
-    const next = combine(kept[group] as number, value, seen === UNSEEN)
+    const next = seen === UNSEEN && operation !== SUM ? value : combine(kept[group] as number, value)
     if (mode === INTEGERS && (next > SAFE || next < -SAFE)) return false
     kept[group] = next
     counts[group] = (counts[group] as number) + 1
@@ -180,15 +184,26 @@ function numeric(
     add([argument], selected, groups, from, to, read) {
       const { column, int64 } = argument as Argument
       const { kinds, numbers } = column
+      const mode = modes
+      const old = kept
+      const count = counts
       for (let i = from; i < to; i++) {
         const group = groups[i] as number
         if (group < 0) continue
         const row = selected[i] as number
         const kind = kinds[row] as number
         if (kind <= NULL) continue
-        if (kind >= INT && kind <= FLOAT) {
-          const mode = int64 && kind === INT ? INTEGERS : FLOATS
-          if (addPlainly(group, numbers[row] as number, mode)) continue
+        const value = numbers[row] as number
+        if (kind <= FLOAT && kind >= INT) {
+          if (!int64 && mode[group] === FLOATS) {
+            if (operation === SUM) {
+              old[group] = (old[group] as number) + value
+              count[group] = (count[group] as number) + 1
+            } else if (operation === MIN ? value < (old[group] as number) : value > (old[group] as number))
+              old[group] = value
+            continue
+          }
+          if (addPlainly(group, value, int64 && kind === INT ? INTEGERS : FLOATS)) continue
         }
         addGenerally(group, read(argument as Argument, row))
       }

@@ -6,7 +6,7 @@ import type { ColumnType, DecodeOptions } from '../../formats/contract.ts'
 import { jsonFormat } from '../../formats/json.ts'
 import type { CallContext } from '../../functions/contract.ts'
 import { builtinFunctions } from '../../functions/index.ts'
-import { type Random, seeded } from '../../kernel/random-json.ts'
+import { damaged, type Random, randomPayload, seeded } from '../../kernel/random-json.ts'
 import { planSelect } from '../../plan/index.ts'
 import type { LogicalPlan, PlanNode, SourceNode } from '../../plan/logical.ts'
 import type { StreamDefinition } from '../../sql/ast.ts'
@@ -322,6 +322,20 @@ const run = (sql: string, payloads: readonly string[], create?: string, limits: 
   expect(got).toEqual(generalOutcome(plan, environment, bytes))
   return got
 }
+
+test('damaged payloads: the same rows and errors as the general lane', () => {
+  const random = seeded(41)
+  const plan = planOf('SELECT a, b, temp + 1 AS t, c->a AS ca, id FROM s WHERE isNull(temp) or temp > 0 or true')
+  const environment = environmentOf(plan)
+  for (let round = 0; round < 100 * scale; round++) {
+    const payloads = Array.from({ length: 60 }, () => {
+      const bytes = encodeUtf8(randomPayload(random))
+      return random() < 0.5 ? damaged(random, bytes) : bytes
+    })
+    const framing = random.pick([listed, packed])
+    expect(columnarOutcome(plan, environment, [framing(payloads)])).toEqual(generalOutcome(plan, environment, payloads))
+  }
+})
 
 test('the canonical rule: filter and formula', () => {
   const events = Array.from({ length: 5000 }, (_, i) => `{"id":"dev_${i}","temp":${15 + ((i * 7) % 200) / 10},"hum":1}`)

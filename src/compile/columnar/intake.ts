@@ -253,6 +253,16 @@ export function createIntake({ decoder, decode, types, findLoop }: IntakeOptions
   function takeLines(text: Uint8Array): void {
     let at = 0
     while (at < text.length) {
+      if (text.length - at > decode.maxPayloadBytes) {
+        // Never copied: a line beyond the limit only gives an error.
+        const feed = text.indexOf(10, at)
+        const line = text.subarray(at, feed < 0 ? text.length : feed)
+        if (line.length > decode.maxPayloadBytes) {
+          for (const payload of linesOf(line)) generalPayload(payload)
+          at += line.length + 1
+          continue
+        }
+      }
       const { kernel, settings } = source()
       const batch = kernel.scanLines(settings, text, at, true)
       if (batch === null) return

@@ -17,8 +17,8 @@ export class Pane {
   readonly keys: number[] = []
   readonly firsts: FirstRow[] = []
   readonly times: number[] = []
-  /** Group + 1 by id of a key. */
-  #groups = new Int32Array(0)
+  /** Group + 1 by id of a key, 0 = none; ids beyond its end have none. */
+  table = new Int32Array(0)
 
   constructor(accumulators: readonly GroupAccumulator[]) {
     this.accumulators = accumulators
@@ -30,13 +30,13 @@ export class Pane {
 
   /** The group of a key, or -1. */
   find(id: number): number {
-    return id < this.#groups.length ? (this.#groups[id] as number) - 1 : -1
+    return id < this.table.length ? (this.table[id] as number) - 1 : -1
   }
 
   add(id: number, first: FirstRow, time: number): number {
     const group = this.keys.length
-    this.#groups = grown(this.#groups, id + 1)
-    this.#groups[id] = group + 1
+    this.table = grown(this.table, id + 1)
+    this.table[id] = group + 1
     this.keys.push(id)
     this.firsts.push(first)
     this.times.push(time)
@@ -45,7 +45,7 @@ export class Pane {
   }
 
   reset(): void {
-    for (const id of this.keys) this.#groups[id] = 0
+    for (const id of this.keys) this.table[id] = 0
     for (const a of this.accumulators) a.reset(this.size)
     this.keys.length = 0
     this.firsts.length = 0

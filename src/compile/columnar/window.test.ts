@@ -289,7 +289,7 @@ function randomStatement(random: Random): [string, string | null] {
 
 test('random statements and events: the same windows, errors, counts and checkpoints as the general operator', () => {
   const random = seeded(31)
-  for (let round = 0; round < 150 * scale; round++) {
+  for (let round = 0; round < 60 * scale; round++) {
     const [sql, key] = randomStatement(random)
     compare(sql, undefined, key, randomChunks(random, false), random.pick([1000, 1000, 5]))
   }
@@ -298,7 +298,7 @@ test('random statements and events: the same windows, errors, counts and checkpo
 test('declared types: integer sums wrap like int64, beyond the safe range too', () => {
   const random = seeded(33)
   const create = 'CREATE STREAM s (id STRING, t FLOAT, n BIGINT, k STRING) WITH (DATASOURCE="x", FORMAT="json")'
-  for (let round = 0; round < 80 * scale; round++) {
+  for (let round = 0; round < 30 * scale; round++) {
     const [sql, key] = randomStatement(random)
     compare(sql, create, key, randomChunks(random, true))
   }

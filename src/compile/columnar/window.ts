@@ -252,14 +252,11 @@ function createWindow(parts: Parts): ColumnarWindow {
     return id
   }
 
-  /** Gives the parts of a loaded group's key their ids, before others take the room. */
-  function learnParts(row: Row): void {
-    if (keys.length < 2) return
-    let id = -1
-    for (const [d, dimension] of dimensions.entries()) {
-      const part = idOfText(goText(dimension(row, rowScope)))
-      id = d === 0 ? part : combine(d, id, part, d === keys.length - 1)
-    }
+  /** The id of a whole key when the dictionary has no room for its parts: known keys are still found. */
+  function idOfWholeKey(batch: ScannedBatch, row: number): number {
+    let text = ''
+    for (const key of keys) text += `${goText(readCell(batch, argumentOf(batch, key), row))},`
+    return idOfText(text)
   }
 
   /** Ids of the keys of the selected rows. */
@@ -269,6 +266,13 @@ function createWindow(parts: Parts): ColumnarWindow {
       const fast =
         kernel === textIds().kernel ? textIds().dictionary.ids(columns[keys[d] as number] as number, count) : null
       const last = d === keys.length - 1
+      if (fast && d === 0) {
+        rowIds.set(fast)
+        for (let i = 0; i < count; i++) {
+          if ((fast[i] as number) < 0) rowIds[i] = idOfCell(d, argument, batch.selected[i] as number, batch)
+        }
+        continue
+      }
       for (let i = 0; i < count; i++) {
         let id = fast ? (fast[i] as number) : -1
         if (id < 0) id = idOfCell(d, argument, batch.selected[i] as number, batch)
@@ -292,6 +296,11 @@ function createWindow(parts: Parts): ColumnarWindow {
     return -1
   }
 
+  function newGroup(batch: ScannedBatch, row: number, id: number): number {
+    const known = id < 0 && keys.length > 1 ? idOfWholeKey(batch, row) : id
+    return groupOf(known, () => firstOf(batch, row))
+  }
+
   function firstOf(batch: ScannedBatch, row: number): FirstRow {
     if (keyColumn !== null) {
       const { column } = argumentOf(batch, keys[0] as number)
@@ -310,11 +319,16 @@ function createWindow(parts: Parts): ColumnarWindow {
       identify(kernel, batch, count)
     },
     passed(_kernel, batch, from, to) {
+      let { table } = pane
       for (let i = from; i < to; i++) {
         const id = keys.length === 0 ? 0 : (rowIds[i] as number)
-        const group = id < 0 ? -1 : pane.find(id)
-        rowGroups[i] = group >= 0 ? group : groupOf(id, () => firstOf(batch, batch.selected[i] as number))
-        if ((rowGroups[i] as number) < 0) pane.overflow++
+        let group = id >= 0 && id < table.length ? (table[id] as number) - 1 : -1
+        if (group < 0) {
+          group = newGroup(batch, batch.selected[i] as number, id)
+          table = pane.table
+          if (group < 0) pane.overflow++
+        }
+        rowGroups[i] = group
       }
       pane.rows += to - from
       held += to - from
@@ -460,7 +474,6 @@ function createWindow(parts: Parts): ColumnarWindow {
         for (const [key, first, states] of groups) {
           const row = loadRow(first)
           const group = p.add(keys.length === 0 ? 0 : idOfText(key), row.message, row.timestamp)
-          learnParts(row)
           for (const [i, a] of p.accumulators.entries()) a.load(group, states[i] as Value)
         }
       }

@@ -1,5 +1,5 @@
-// Texts to dense ids, for grouping. The host lays the dictionary out (src/kernel/dictionary.ts): a block of eight words
-// {count, slot mask, most ids, text used, text room, slots, entries, texts}; a slot is id + 1 or 0, an entry 16 bytes
+// Texts to dense ids, for grouping. The host lays the dictionary out (src/kernel/dictionary.ts): a block of nine words
+// {count, slot mask, most ids, text used, text room, slots, entries, texts, hash seed}; a slot is id + 1 or 0, an entry 16 bytes
 // {hash, text address, length, 0}.
 import { TEXT } from './state'
 
@@ -19,6 +19,8 @@ import { TEXT } from './state'
 @inline const ENTRIES: usize = 24
 // @ts-ignore: decorator
 @inline const TEXTS: usize = 28
+// @ts-ignore: decorator
+@inline const SEED: usize = 32
 
 /** For rows whose value is not plain text. */
 const NOT_TEXT: i32 = -2
@@ -30,18 +32,19 @@ const FULL: i32 = -1
 // @ts-ignore: decorator
 @inline function mix(h: u64, word: u64): u64 {
   h = (h ^ word) * 0x9e3779b97f4a7c15
-  return h ^ (h >> 29)
+  return h ^ (h >> 32)
 }
 
 // @ts-ignore: decorator
-@inline function hashText(p: usize, length: usize): u32 {
-  let h: u64 = length
+@inline function hashText(seed: u32, p: usize, length: usize): u32 {
+  let h = ((<u64>seed) << 32) | <u64>length
   const end = p + (length & ~7)
   for (; p < end; p += 8) h = mix(h, load<u64>(p))
   const rest = length & 7
   // Bytes beyond the text are masked away; there is always memory behind it.
   if (rest != 0) h = mix(h, load<u64>(p) & (((1 as u64) << (<u64>rest << 3)) - 1))
-  return <u32>(h ^ (h >> 32))
+  // The upper bits of a product depend on all bits of its factors, the lower ones do not.
+  return <u32>((h * 0xd6e8feb86659fd93) >> 32)
 }
 
 // @ts-ignore: decorator
@@ -56,7 +59,7 @@ const FULL: i32 = -1
 
 /** The id of a text, a new one when it is unknown, FULL when there is no room for it. */
 export function textId(d: usize, p: usize, length: usize): i32 {
-  const hash = hashText(p, length)
+  const hash = hashText(load<u32>(d, SEED), p, length)
   const slots = <usize>load<u32>(d, SLOTS)
   const entries = <usize>load<u32>(d, ENTRIES)
   const mask = load<u32>(d, MASK)
