@@ -130,7 +130,7 @@ function passThrough(name: string): Operator {
   return { name, push: (batch, out) => out.batch(batch) }
 }
 
-function windowSpec(node: WindowNode, options: ChainOptions): WindowSpec {
+export function windowSpec(node: WindowNode, options: ChainOptions): WindowSpec {
   const c = options.expressions
   const { window } = node
   const { stateful, limits } = options
@@ -164,7 +164,7 @@ function windowSpec(node: WindowNode, options: ChainOptions): WindowSpec {
   }
 }
 
-function compileAggregation(aggregation: IncrementalAggregation, options: ChainOptions) {
+export function compileAggregation(aggregation: IncrementalAggregation, options: ChainOptions) {
   const c = options.expressions
   return {
     dimensions: aggregation.dimensions.map((d) => compileExpression(d, c)),
