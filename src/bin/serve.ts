@@ -57,8 +57,6 @@ export async function serve(given: ServeArguments): Promise<void> {
       metricsOnRest: basic.prometheusPort === basic.restPort,
       maxBodyBytes: basic.maxBodyBytes,
       auditLog: basic.enableRestAuditLog,
-      privateNetwork: basic.enablePrivateNet,
-      externalFiles: basic.allowExternalFileAccess,
     },
     log,
     runtime: {

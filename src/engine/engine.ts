@@ -247,6 +247,14 @@ export class Engine {
     await this.#store.close()
   }
 
+  /**
+   * Rows that memory sinks publish to topics matching `filter` (MQTT wildcards). A promise of `onRows` holds the publisher
+   * back. Returns the way out.
+   */
+  subscribe(filter: string, onRows: (topic: string, rows: readonly ValueObject[]) => void | Promise<void>): () => void {
+    return this.#environment.topics.subscribe(filter, (message) => onRows(message.topic, message.rows))
+  }
+
   /** Reads a file that a request names (spec/rest-api.md 1.8). */
   readLocation(location: string): Promise<Buffer> {
     return readLocation(location, locationRules(this.#environment.options, this.clock))

@@ -1,5 +1,6 @@
 /** Import and export of definitions: rule sets and whole configurations (spec/rest-api.md 3.7, 3.8). */
 import { IxionError, messageOf } from '../core/errors.ts'
+import { jsonProblem } from '../core/json-problem.ts'
 import { isObject, setField, type Value, type ValueObject } from '../core/values.ts'
 import type { Engine, StreamKind } from './engine.ts'
 
@@ -163,7 +164,7 @@ function syntaxProblem(content: string): string {
     JSON.parse(content)
     return 'it must be a JSON object'
   } catch (error) {
-    return messageOf(error)
+    return jsonProblem(error)
   }
 }
 

@@ -1,5 +1,6 @@
 /** What a route sees of a request and gives back: plain data, so that `/batch/req` and tests need no socket. */
 import { IxionError } from '../core/errors.ts'
+import { jsonProblem } from '../core/json-problem.ts'
 
 export interface Call {
   readonly method: string
@@ -80,7 +81,7 @@ export function parseJson(body: Buffer | string): unknown {
   try {
     return JSON.parse(source)
   } catch (error) {
-    throw new IxionError('INVALID_DOCUMENT', (error as Error).message, { cause: error })
+    throw new IxionError('INVALID_DOCUMENT', jsonProblem(error), { cause: error })
   }
 }
 

@@ -21,9 +21,6 @@ export interface ServerSettings {
   readonly maxBodyBytes: number
   /** `basic.enableRestAuditLog` */
   readonly auditLog: boolean
-  /** `basic.enablePrivateNet` and `basic.allowExternalFileAccess` (spec/rest-api.md 1.8). */
-  readonly privateNetwork: boolean
-  readonly externalFiles: boolean
 }
 
 /** Changes at run time (`PATCH /configs`); they live in memory only. */
