@@ -402,6 +402,22 @@ test('an array larger than a batch', () => {
   expect(run('SELECT a FROM s', [long], typed).counts.emitted).toBe(9000)
 })
 
+test('CASE may give an int64 in one row and a float in the next', () => {
+  const sql =
+    'SELECT case when a > 5 then a when a > 3 then 7 else 2 end / 2 AS h, case when a > 5 then a else 0 end AS k FROM s'
+  expect(run(sql, ['{"a":7}', '{"a":4}', '{"a":1}', '{"a":null}', '{}']).lines).toEqual([
+    '[{"h":3.5,"k":7}]',
+    '[{"h":3,"k":0}]',
+    '[{"h":1,"k":0}]',
+    '[{"h":1,"k":0}]',
+    '[{"h":1,"k":0}]',
+  ])
+})
+
+test('a statement that reads no column', () => {
+  expect(run("SELECT 1 AS n, 'x' AS t FROM s", ['{}', '{"a":1}', '[{},{}]', '3']).counts.emitted).toBe(4)
+})
+
 test('limits of rows and bytes hold for small payloads', () => {
   const small = { maxRows: 2, maxPayloadBytes: 60 }
   const payloads = [

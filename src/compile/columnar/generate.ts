@@ -66,7 +66,13 @@ export function loopPlanOf(
 
 /** A value in generated code. `nul` is an expression that is true when the value is null; null = it never is. */
 type Operand =
-  | { readonly type: 'float' | 'int' | 'bool'; readonly value: string; readonly nul: string | null }
+  | {
+      readonly type: 'float' | 'int' | 'bool'
+      readonly value: string
+      readonly nul: string | null
+      /** On a float that is an int64 in some rows (CASE): true in those. */
+      readonly int?: string
+    }
   | {
       readonly type: 'text'
       /** Range of the JSON literal, quotes included. */
@@ -208,7 +214,7 @@ class Generator {
     switch (o.type) {
       case 'float':
         this.#bail(o.nul ? `!${o.nul}&&${o.value}-${o.value}!==0` : `${o.value}-${o.value}!==0`)
-        this.#emit(`ok${slot}[r]=${kind('6')};on${slot}[r]=${o.value};`)
+        this.#emit(`ok${slot}[r]=${kind(o.int ? `(${o.int}?4:6)` : '6')};on${slot}[r]=${o.value};`)
         return
       case 'int':
         this.#emit(`ok${slot}[r]=${kind('4')};on${slot}[r]=${o.value};`)
@@ -340,6 +346,9 @@ class Generator {
       return { type: 'null' }
     }
     const type = left.type === 'int' && right.type === 'int' ? 'int' : 'float'
+    // int64 with float is float, int64 with int64 is not
+    if (left.int && !(right.type === 'float' && !right.int)) this.#bail(left.int)
+    if (right.int && !(left.type === 'float' && !left.int)) this.#bail(right.int)
     const v = this.#name()
     this.#emit(`let ${v}=0;`)
     const compute = (): void => {
@@ -494,7 +503,10 @@ class Generator {
       if (o.type === 'null') this.#emit(`${v}n=true;`)
       else {
         if (o.type === 'text') this.#emit(`${v}s=${o.start};${v}e=${o.end};${v}k=${o.kind};`)
-        else this.#emit(`${v}=${o.value};`)
+        else {
+          const int = o.type === 'bool' ? '' : `${v}i=${o.type === 'int' ? true : (o.int ?? false)};`
+          this.#emit(`${v}=${o.value};${int}`)
+        }
         this.#emit(`${v}n=${o.nul ?? 'false'};`)
       }
       this.#emit(`break c${v};`)
@@ -517,6 +529,7 @@ class Generator {
     this.#emit('}')
     const types = new Set(results.map((o) => o.type))
     types.delete('null')
+    const someInts = types.has('float') && (types.delete('int') || results.some((o) => o.type === 'float' && o.int))
     if (types.size > 1) throw new Unsupported('CASE of several types')
     const [type] = types
     const nullable = results.some((o) => o.type === 'null' || o.nul !== null)
@@ -529,8 +542,8 @@ class Generator {
       this.#lines[at] = `let ${v}s=0,${v}e=0,${v}k=7,${v}n=true;`
       return { type, start: `${v}s`, end: `${v}e`, kind: `${v}k`, nul, constant: null }
     }
-    this.#lines[at] = `let ${v}=${type === 'bool' ? 'false' : '0'},${v}n=true;`
-    return { type, value: v, nul }
+    this.#lines[at] = `let ${v}=${type === 'bool' ? 'false' : '0'},${v}n=true,${v}i=false;`
+    return { type, value: v, nul, ...(someInts && { int: `${v}i` }) }
   }
 
   #call(e: Extract<Expression, { kind: 'call' }>): Operand {
@@ -550,6 +563,7 @@ class Generator {
     const nul = this.#eitherNull(...numbers)
     const v = this.#name()
     this.#emit(`let ${v}=0;`)
+    for (const { int } of numbers) if (int) this.#bail(int)
     const compute = (): void => {
       if (inline) this.#emit(`${v}=${inline.code ?? this.#constant(inline.run)}(${(numbers[0] as Scalar).value});`)
       else
