@@ -49,6 +49,7 @@ const pages: Record<string, string> = {
       Object.entries(formats).map(([name, f]) => [`\`${name}\``, f.schemaless ? 'optional' : 'needed', f.docs]),
     ),
   ),
+  'known-differences.md': knownDifferences(),
   'errors.md': page(
     'Error codes',
     'Every error of the engine carries one of these codes. `retry` says whether trying the same again may help; `status` is what HTTP answers when no recorded answer of the reference says otherwise.',
@@ -82,6 +83,29 @@ process.exit(stale ? 1 : 0)
 
 function page(title: string, ...parts: string[]): string {
   return `# ${title}\n\n${notice}\n\n${parts.join('\n\n')}\n`
+}
+
+/** The list the conformance runner checks, by reason. */
+function knownDifferences(): string {
+  const path = fileURLToPath(new URL('../test/conformance/known-differences.json', import.meta.url))
+  const known = JSON.parse(readFileSync(path, 'utf8')) as {
+    file: string
+    id?: string
+    pattern?: string
+    reason: string
+  }[]
+  const byReason = new Map<string, string[]>()
+  for (const { id, pattern = '', reason } of known) {
+    byReason.set(reason, [...(byReason.get(reason) ?? []), code(id ?? pattern)])
+  }
+  return page(
+    'Recorded cases with another outcome',
+    `${known.length} entries of \`test/conformance/known-differences.json\`. Each still differs, or the conformance run fails. The wider picture: [compatibility](../compatibility.md).`,
+    table(
+      ['why', 'cases'],
+      [...byReason].map(([reason, ids]) => [reason, ids.join(', ')]),
+    ),
+  )
 }
 
 function connectorsPage(): string {
