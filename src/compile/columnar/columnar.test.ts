@@ -2,7 +2,8 @@ import { describe, expect, test } from 'vitest'
 import { manualClock } from '../../core/clock.ts'
 import { decodeUtf8, encodeUtf8 } from '../../core/utf8.ts'
 import type { ValueObject } from '../../core/values.ts'
-import type { ColumnType, DecodeOptions } from '../../formats/contract.ts'
+import { wantedColumns } from '../../engine/column-types.ts'
+import type { DecodeOptions } from '../../formats/contract.ts'
 import { jsonFormat } from '../../formats/json.ts'
 import type { CallContext } from '../../functions/contract.ts'
 import { builtinFunctions } from '../../functions/index.ts'
@@ -52,7 +53,7 @@ function environmentOf(
   let node: PlanNode = plan.root
   while (node.kind !== 'source') node = (node as Extract<PlanNode, { input: PlanNode }>).input
   const decode: DecodeOptions = {
-    columns: new Map((node as SourceNode).columns?.map((c) => [c.name, (c.type ?? { kind: 'any' }) as ColumnType])),
+    columns: wantedColumns(node as SourceNode, null),
     wholeNumbersAsInt64: false,
     maxPayloadBytes: 1 << 20,
     maxDepth: 20,
@@ -309,7 +310,7 @@ describe('random statements give what the general lane gives', () => {
 
   test('of a stream with declared types', () =>
     check(
-      'CREATE STREAM s (a FLOAT, b BIGINT, i BIGINT, t STRING, u STRING, f BOOLEAN, g BOOLEAN) WITH (DATASOURCE="x", FORMAT="json")',
+      'CREATE STREAM s (a FLOAT, b BIGINT, i BIGINT, t STRING, u STRING, f BOOLEAN, g BOOLEAN, o STRUCT(x FLOAT, p STRUCT(q BIGINT))) WITH (DATASOURCE="x", FORMAT="json")',
       160 * scale,
     ))
 })
@@ -350,6 +351,10 @@ test('19-digit integers pass digit for digit, in declared and undeclared columns
   expect(run('SELECT id, n FROM s', [event]).lines).toEqual(want)
   const typed = 'CREATE STREAM s (id BIGINT, n BIGINT) WITH (DATASOURCE="x", FORMAT="json")'
   expect(run('SELECT id, n FROM s', [event], typed).lines).toEqual(want)
+  const nested = 'CREATE STREAM s (id BIGINT, d STRUCT(n BIGINT)) WITH (DATASOURCE="x", FORMAT="json")'
+  expect(
+    run('SELECT id, d->n AS n FROM s', ['{"id":1795292668348461056,"d":{"n":1795292668348461057}}'], nested).lines,
+  ).toEqual(['[{"id":1795292668348461056,"n":1795292668348461057}]'])
 })
 
 test('integer arithmetic stays exact where a double would not', () => {

@@ -8,8 +8,8 @@ import type { FilterNode, PlanNode, ProjectNode, SourceNode } from '../../plan/l
 import type { Expression, FieldType } from '../../sql/ast.ts'
 import { childrenOf } from '../../sql/walk.ts'
 
-/** Declared type of a column as the decoder applies it; `dynamic` = as it comes. */
-export type ColumnClass = 'dynamic' | 'int' | 'float' | 'text' | 'bool' | 'datetime'
+/** Declared type of a column as the decoder applies it; `dynamic` = as it comes, `struct` = only its members are read. */
+export type ColumnClass = 'dynamic' | 'int' | 'float' | 'text' | 'bool' | 'datetime' | 'struct'
 
 export interface WantedColumn {
   readonly path: readonly string[]
@@ -77,15 +77,19 @@ export function selectRows(input: PlanNode, outputs: readonly OutputField[]): Se
   const columnIndex = new Map<string, number>()
   const types = new Map(source.columns?.map((c) => [c.name, c.type]))
   let nodes = 0
+  const want = (path: readonly string[], type: ColumnClass): void => {
+    const key = pathKey(path)
+    if (!columnIndex.has(key)) columnIndex.set(key, columns.push({ path, type }) - 1)
+  }
   const visit = (e: Expression): boolean => {
     if (++nodes > MAX_NODES) return false
     const path = columnPath(e)
     if (path !== null) {
-      const declared = types.get(path[0] as string) ?? null
-      const type = path.length > 1 && declared !== null ? null : classOf(declared)
-      if (type === null || path.some((key) => key.includes('\ufffd'))) return false
-      const key = pathKey(path)
-      if (!columnIndex.has(key)) columnIndex.set(key, columns.push({ path, type }) - 1)
+      const classes = classesAlong(path, types.get(path[0] as string) ?? null)
+      if (classes === null || path.some((key) => key.includes('\ufffd'))) return false
+      // Of a declared struct the objects on the way are checked too.
+      for (const [i, type] of classes.entries())
+        if (i === path.length - 1 || type === 'struct') want(path.slice(0, i + 1), type)
       return true
     }
     return e.kind === 'alias' ? visit(e.expression) : childrenOf(e).every(visit)
@@ -97,7 +101,7 @@ export function selectRows(input: PlanNode, outputs: readonly OutputField[]): Se
     if (type === null || columnIndex.has(pathKey([name]))) continue
     const declared = classOf(type)
     if (declared === null) return null
-    columnIndex.set(pathKey([name]), columns.push({ path: [name], type: declared }) - 1)
+    want([name], declared)
   }
   return columns.length > MAX_COLUMNS ? null : { source, filter, columns, columnIndex, outputs }
 }
@@ -114,6 +118,23 @@ function isPlainJson(source: SourceNode): boolean {
     !schemaId &&
     !strictValidation
   )
+}
+
+/** The class of each part of a path into a column of a declared type; null where the decoder would have to convert. */
+function classesAlong(path: readonly string[], declared: FieldType | null): ColumnClass[] | null {
+  const classes: ColumnClass[] = []
+  let type = declared
+  for (let i = 0; i < path.length - 1; i++) {
+    if (declared === null) classes.push('dynamic')
+    else {
+      if (type?.kind !== 'struct') return null
+      type = type.fields.find((f) => f.name === path[i + 1])?.type ?? null
+      if (type === null) return null
+      classes.push('struct')
+    }
+  }
+  const last = classOf(type)
+  return last && [...classes, last]
 }
 
 function classOf(type: FieldType | null): ColumnClass | null {

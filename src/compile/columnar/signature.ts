@@ -59,6 +59,7 @@ const acceptable: Readonly<Record<ColumnClass, number>> = {
   text: NOTHING_KINDS | TEXT_KINDS,
   bool: NOTHING_KINDS | BOOLEAN_KINDS,
   datetime: NOTHING_KINDS | NUMBER_KINDS | TEXT_KINDS,
+  struct: NOTHING_KINDS | (1 << OBJECT),
 }
 
 export function fitsDeclaration(kindMask: number, declared: ColumnClass): boolean {
