@@ -31,11 +31,14 @@ export interface ConfigurationOptions {
   readonly problem?: (text: string) => void
 }
 
-/** What holds when no file in the etc folder describes a connector. */
-const builtinDefaults: Readonly<Record<string, ValueObject>> = {
-  mqtt: { insecureSkipVerify: false, protocolVersion: '3.1.1', qos: 1, server: 'tcp://127.0.0.1:1883' },
-  httppush: { method: 'POST' },
-  simulator: { data: [{ temperature: 22.5, humidity: 50 }], interval: '1s', loop: true },
+/** What holds when no file in the etc folder describes a connector: type -> properties of the key `default`. */
+function builtinDefaults(dataDir: string): ReadonlyMap<string, ValueObject> {
+  return new Map<string, ValueObject>([
+    ['mqtt', { insecureSkipVerify: false, protocolVersion: '3.1.1', qos: 1, server: 'tcp://127.0.0.1:1883' }],
+    ['file', { path: dataDir }],
+    ['httppush', { method: 'POST' }],
+    ['simulator', { data: [{ temperature: 22.5, humidity: 50 }], interval: '1s', loop: true }],
+  ])
 }
 
 type Sets = Map<string, Map<string, ValueObject>>
@@ -56,15 +59,17 @@ export class ConfigurationCatalog {
   readonly #connections = new Map<string, NamedConnection>()
   /** Entries of connection.yaml that ask for their deletion. */
   readonly #withdrawn: string[] = []
+  readonly #builtin: ReadonlyMap<string, ValueObject>
 
-  private constructor(store: Store) {
+  private constructor(store: Store, dataDir: string) {
+    this.#builtin = builtinDefaults(dataDir)
     this.#keys = store.table('confkeys')
     this.#connectionTable = store.table('connections')
   }
 
   /** A file that cannot be read is reported through `problem` and left out: the others still hold. */
   static async open(store: Store, options: ConfigurationOptions = {}): Promise<ConfigurationCatalog> {
-    const catalog = new ConfigurationCatalog(store)
+    const catalog = new ConfigurationCatalog(store, options.dataDir ?? 'data')
     const problem = options.problem ?? (() => {})
     for await (const [path, text] of catalog.#keys.entries('')) {
       const [kind, type = '', key = ''] = path.split('\n')
@@ -95,7 +100,7 @@ export class ConfigurationCatalog {
       }
     }
     const types = new Map<string, string>([['mqtt', etcDir ? join(etcDir, 'mqtt_source.yaml') : '']])
-    for (const type of Object.keys(builtinDefaults)) if (!types.has(type)) types.set(type, '')
+    for (const type of this.#builtin.keys()) if (!types.has(type)) types.set(type, '')
     if (etcDir) {
       for (const file of filesIn(join(etcDir, 'sources'))) {
         if (/\.ya?ml$/.test(file)) types.set(file.replace(/\.ya?ml$/, ''), join(etcDir, 'sources', file))
@@ -165,9 +170,7 @@ export class ConfigurationCatalog {
     return (
       this.#stored[kind].get(type)?.get(key) ??
       file?.get(key) ??
-      (kind === 'sources' && key === 'default' && !file && Object.hasOwn(builtinDefaults, type)
-        ? builtinDefaults[type]
-        : undefined)
+      (kind === 'sources' && key === 'default' && !file ? this.#builtin.get(type) : undefined)
     )
   }
 
@@ -176,7 +179,7 @@ export class ConfigurationCatalog {
   /** Keys of files and stored ones together, sorted; undefined when nothing is known of the type. */
   keysOf(kind: ConfigurationKind, type: string): PropertySets | undefined {
     const keys = new Set([
-      ...(kind === 'sources' && Object.hasOwn(builtinDefaults, type) ? ['default'] : []),
+      ...(kind === 'sources' && this.#builtin.has(type) ? ['default'] : []),
       ...(this.#files[kind].get(type)?.keys() ?? []),
       ...(this.#stored[kind].get(type)?.keys() ?? []),
     ])

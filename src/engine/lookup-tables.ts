@@ -127,7 +127,8 @@ async function createRunning(environment: EngineEnvironment, definition: StreamD
   }
   const { key, datasource } = definition.options
   if (key && Object.hasOwn(connector.options, 'key')) setField(given, 'key', key)
-  const own = validateOptions(connector.options, ownProperties(given, connector.options), where)
+  // Configuration keys are shared with scan sources of the type, whose other properties mean nothing here.
+  const own = validateOptions(connector.options, ownProperties(given, connector.options), where, { unknown: 'drop' })
   const lookup = connector.create(datasource ?? '', own, connectorContext(environment, definition.name))
   const table = common.payloadFormat ? await withPayload(environment, definition, common, lookup) : lookup
   const { cache, cacheTtl, cacheMissingKey } = common.lookup ?? { cache: false, cacheTtl: 0, cacheMissingKey: false }

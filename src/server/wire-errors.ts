@@ -81,5 +81,5 @@ export function wireReply(status: number, code: number, message: string): Reply 
 
 /** For what this build does not have: never a fake success. */
 export function notBuilt(what: string): Reply {
-  return wireReply(501, wireCode.general, `${what} is not available in this build of Ixion`)
+  return wireReply(501, wireCode.general, `${what}: not available in this build of Ixion`)
 }

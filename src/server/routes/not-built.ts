@@ -1,16 +1,27 @@
 /** Routes of the reference that this build does not have: they answer 501 and say so, or list nothing. */
 import { json } from '../http.ts'
 import type { Handler, Route } from '../router.ts'
-import { notBuilt, WireError, wireCode } from '../wire-errors.ts'
+import { inFrame, notBuilt, WireError, wireCode } from '../wire-errors.ts'
 
 const missing =
   (what: string): Handler =>
   () =>
     notBuilt(what)
 
+/** The identifier rule comes first. */
+const missingNamed =
+  (what: string): Handler =>
+  async ({ params }, services) => {
+    const engine = await services.engine()
+    await inFrame('', () => engine.checkName(params['name'] ?? params['id'] ?? ''), wireCode.undefined)
+    return notBuilt(what)
+  }
+
 function native(kind: 'sources' | 'sinks' | 'functions'): Route[] {
-  const unknown: Handler = ({ params, method }) => {
+  const unknown: Handler = async ({ params, method }, services) => {
     const { name = '' } = params
+    const engine = await services.engine()
+    await inFrame('', () => engine.checkName(name), wireCode.undefined)
     const frame = method === 'DELETE' ? 'delete' : 'describe'
     const reason = method === 'DELETE' ? `invalid name ${name}: not exist` : 'not found'
     throw new WireError(wireCode.notFound, `${frame} ${kind} plugin ${name} error: ${reason}`)
@@ -50,12 +61,12 @@ export const notBuiltRoutes: Route[] = [
   ['GET', '/plugins/portables/{name}/status', missing('Portable plugins')],
   ['GET', '/udf/javascript', missing('JavaScript functions')],
   ['POST', '/udf/javascript', missing('JavaScript functions')],
-  ['*', '/udf/javascript/{id}', missing('JavaScript functions')],
+  ['*', '/udf/javascript/{id}', missingNamed('JavaScript functions')],
   ['GET', '/services', missing('External services')],
   ['POST', '/services', missing('External services')],
   ['GET', '/services/functions', missing('External services')],
   ['GET', '/services/functions/{name}', missing('External services')],
-  ['*', '/services/{name}', missing('External services')],
+  ['*', '/services/{name}', missingNamed('External services')],
   ['POST', '/ruletest', missing('The test run')],
   ['POST', '/ruletest/{name}/start', missing('The test run')],
   ['DELETE', '/ruletest/{name}', missing('The test run')],

@@ -1,5 +1,6 @@
 /** Rules (spec/rest-api.md 3.3, 3.4). */
 import { IxionError, messageOf } from '../../core/errors.ts'
+import { encodeJsonText } from '../../core/json-encode.ts'
 import type { Engine } from '../../engine/engine.ts'
 import { type Call, empty, JSON_TYPE, json, jsonText, members, type Reply, sortedKeys, text } from '../http.ts'
 import type { Handler, Route } from '../router.ts'
@@ -65,7 +66,7 @@ export const ruleRoutes: Route[] = [
   ['POST', '/rules/bulkstart', on((engine, _id, call) => bulk(engine, call, 'start', (id) => engine.startRule(id)))],
   ['POST', '/rules/bulkstop', on((engine, _id, call) => bulk(engine, call, 'stop', (id) => engine.stopRule(id)))],
   ['GET', '/rules/usage/cpu', () => text('cpu usage not enabled')],
-  ['GET', '/rules/{name}/scantables', () => notBuilt('The content of scan tables')],
+  ['GET', '/rules/{name}/scantables', on(scanTables)],
   ['POST', '/rules/{name}/trace/start', () => notBuilt('Tracing')],
   ['POST', '/rules/{name}/trace/stop', () => notBuilt('Tracing')],
 ]
@@ -164,6 +165,11 @@ async function ofTopology<T>(frame: string, work: () => T): Promise<T> {
 async function topo(engine: Engine, id: string): Promise<Reply> {
   const { sources, edges } = await ofTopology('get rule topo error', () => engine.ruleTopo(id))
   return json({ sources, edges: Object.fromEntries(Object.entries(edges).sort(([a], [b]) => (a < b ? -1 : 1))) })
+}
+
+async function scanTables(engine: Engine, id: string): Promise<Reply> {
+  const rows = await inFrame('', () => engine.scanTables(id))
+  return { status: 200, body: encodeJsonText(rows), type: JSON_TYPE }
 }
 
 async function schema(engine: Engine, id: string): Promise<Reply> {

@@ -69,6 +69,11 @@ function bodyOf(call: Call): ValueObject {
 }
 
 async function upload(engine: Engine, type: string, name: string, call: Call): Promise<Reply> {
+  try {
+    engine.checkName(name)
+  } catch (error) {
+    return uploadError(400, `Invalid schema: ${messageOf(error)}`)
+  }
   const contentType = String(call.headers['content-type'] ?? '')
   if (!contentType.toLowerCase().startsWith('multipart/form-data')) {
     return uploadError(415, 'Invalid content type: content type must be multipart/form-data')
@@ -83,10 +88,11 @@ async function upload(engine: Engine, type: string, name: string, call: Call): P
   const versions = form.getAll('version')
   const [file] = files
   const [version = ''] = versions
-  if (file === undefined || typeof file === 'string')
-    return uploadError(400, 'Invalid multipart body: file field is required')
-  if (files.length > 1) return uploadError(400, 'Invalid multipart body: file field must appear exactly once')
   if (versions.length > 1) return uploadError(400, 'Invalid multipart body: version field must not be repeated')
+  if (files.length > 1) return uploadError(400, 'Invalid multipart body: file field must appear exactly once')
+  if (file === undefined || typeof file === 'string') {
+    return uploadError(400, 'Invalid multipart body: file field is required')
+  }
   if (typeof version !== 'string' || version.length > MAX_VERSION) {
     return uploadError(400, 'Invalid multipart body: version field is too large')
   }

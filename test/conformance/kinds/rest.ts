@@ -179,7 +179,7 @@ async function runCall(flow: Flow, step: Step): Promise<string | null> {
 }
 
 async function call(flow: Flow, step: Step): Promise<string | null> {
-  const headers: Record<string, string> = {}
+  const headers: Record<string, string> = step['body'] !== undefined ? { 'Content-Type': 'application/json' } : {}
   for (const [name, value] of Object.entries((step['headers'] ?? {}) as Record<string, string>)) {
     const asked = /^\$\{jwt iss=(\S+) aud=\[(.*)\]\}$/.exec(value)
     const sent = asked ? token(flow.key, asked[1] as string, (asked[2] as string).split(',')) : value
