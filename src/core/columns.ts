@@ -47,8 +47,6 @@ export interface Column {
   readonly ends: Uint32Array
   /** Bit k is set when some row has kind k. */
   kindMask: number
-  /** Dictionary ids (dense, per dictionary); null when the column was not encoded. */
-  ids: Int32Array | null
 }
 
 export interface ColumnBatch {
@@ -142,7 +140,6 @@ export function copyBatch(batch: ColumnBatch): ColumnBatch {
       starts: move(c.starts),
       ends: move(c.ends),
       kindMask: c.kindMask,
-      ids: c.ids === null ? null : c.ids.slice(0, n),
     })),
   }
 }

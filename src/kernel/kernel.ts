@@ -341,7 +341,6 @@ export function createKernel(dictionarySize: DictionarySize | null = null): Kern
       ends: new Uint32Array(buffer, base + 12 * capacity, capacity),
       kinds: new Uint8Array(buffer, base + 16 * capacity, capacity),
       kindMask: 0,
-      ids: null,
     }
   }
 
