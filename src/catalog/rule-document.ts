@@ -1,6 +1,7 @@
 /** The rule document (spec/rest-api.md 4): text -> checked members, with the reference's messages. */
 import { parseDuration } from '../core/duration.ts'
 import { IxionError, messageOf } from '../core/errors.ts'
+import { parseTime } from '../core/time-parse.ts'
 import { validateOptions } from '../core/validate.ts'
 import { copyFields, isObject, setField, type Value, type ValueObject } from '../core/values.ts'
 import { checkIdentifier } from './identifier.ts'
@@ -146,11 +147,15 @@ function readOptions(id: string, given: ValueObject, defaults: ValueObject): Rul
     problems.push('invalidRestartAttempts:restart attempts must be greater than 0')
   }
   for (const range of options.cronDatetimeRange) {
-    const begin = range.beginTimestamp || Date.parse(String(range.begin).replace(' ', 'T'))
-    const end = range.endTimestamp || Date.parse(String(range.end).replace(' ', 'T'))
-    if (Number.isNaN(begin) || Number.isNaN(end))
-      problems.push('validate cronDatetimeRange failed, err:begin and end must be times')
-    else if (begin > end) problems.push("validate cronDatetimeRange failed, err:begin time shouldn't after end time")
+    try {
+      const { beginTimestamp = 0, endTimestamp = 0 } = range
+      const given = beginTimestamp > 0 && endTimestamp > 0
+      const begin = given ? beginTimestamp : parseTime(String(range.begin ?? '')).epochMs
+      const end = given ? endTimestamp : parseTime(String(range.end ?? '')).epochMs
+      if (begin > end) problems.push("validate cronDatetimeRange failed, err:begin time shouldn't after end time")
+    } catch (error) {
+      problems.push(`validate cronDatetimeRange failed, err:${messageOf(error)}`)
+    }
   }
   if (options.duration !== '') {
     try {

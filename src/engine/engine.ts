@@ -21,6 +21,7 @@ import { validateOptions } from '../core/validate.ts'
 import type { Value, ValueObject } from '../core/values.ts'
 import type { FunctionLookup } from '../functions/contract.ts'
 import { builtinFunctions } from '../functions/index.ts'
+import { loadRow } from '../operators/window/row-buffer.ts'
 import { explain } from '../plan/explain.ts'
 import { explainReadable } from '../plan/explain-readable.ts'
 import type { LogicalPlan } from '../plan/logical.ts'
@@ -37,8 +38,10 @@ import { connectorContext, type EngineEnvironment } from './environment.ts'
 import { type LocationRules, readLocation } from './locations.ts'
 import { LookupTables } from './lookup-tables.ts'
 import { ManagedRule, type RuleLedger } from './managed-rule.ts'
+import { Patrol } from './patrol.ts'
 import { countJsonRows, countLines, splitLines } from './push.ts'
-import { planRule, planSql } from './rule-run.ts'
+import { planDocument, planRule, planSql } from './rule-run.ts'
+import { isScheduled } from './schedule.ts'
 import { outputSchema, type ReportedSchema, streamSchema } from './schema-report.ts'
 import { type EngineOptions, silentLog } from './settings.ts'
 import { SharedStreams } from './shared-streams.ts'
@@ -150,6 +153,7 @@ export class Engine {
       resources: createResourcePool(),
       topics: createTopicBus(),
       lookups: new LookupTables(),
+      patrol: new Patrol(options.clock ?? systemClock, options.rulePatrolInterval),
       keyedState: new Map(),
     }
     return new Engine(environment, store, await RuleCatalog.open(store), configuration)
@@ -239,6 +243,7 @@ export class Engine {
   async close(): Promise<void> {
     if (this.#closed) return
     this.#closed = true
+    for (const rule of this.#managed.values()) rule.discard()
     await Promise.all([...this.#managed.values()].map((rule) => rule.exclusively(() => rule.stop('canceled manually'))))
     await this.connections.close()
     await this.#environment.lookups.closeAll()
@@ -485,12 +490,13 @@ export class Engine {
     return rule
   }
 
-  /** End of stream: a finished rule does not start again at boot. */
+  /** End of stream: a finished rule does not start again at boot, unless its schedule says so. */
   async #finished(rule: ManagedRule, error: Error | null): Promise<void> {
     if (error) {
       this.log.error('rule stopped by an error', { rule: rule.id, error: error.message })
       return
     }
+    if (isScheduled(rule.document.options)) return
     try {
       await this.#setTriggered(rule.id, false)
     } catch (failure) {
@@ -517,7 +523,7 @@ export class Engine {
         if (!parsed.temp) await this.#rules.set(id, text)
       } catch (error) {
         await rule.stop('')
-        this.#managed.delete(id)
+        this.#forget(id)
         throw error
       }
       return id
@@ -556,10 +562,11 @@ export class Engine {
           await planRule(this.#environment, document)
           await rule.stop('stopped by update')
           rule.document = document
+          rule.held = true
         }
         if (!document.temp) await this.#rules.set(id, text)
       } catch (error) {
-        if (!existing) this.#managed.delete(id)
+        if (!existing) this.#forget(id)
         throw error
       }
     })
@@ -574,7 +581,8 @@ export class Engine {
       checkVersion(`rule ${id}`, existing.document.version, document.version)
       await existing.exclusively(() => existing.stop('stopped by update'))
       existing.document = document
-    } else this.#manage(document)
+      existing.held = true
+    } else this.#manage(document).held = true
     await this.#rules.set(id, text)
   }
 
@@ -593,6 +601,11 @@ export class Engine {
     if (!rule && this.#rules.get(id) === undefined) throw new IxionError('NOT_FOUND', `rule ${id} not found`)
     await rule?.exclusively(() => rule.stop('canceled manually'))
     await this.#rules.delete(id)
+    this.#forget(id)
+  }
+
+  #forget(id: string): void {
+    this.#managed.get(id)?.discard()
     this.#managed.delete(id)
   }
 
@@ -622,6 +635,7 @@ export class Engine {
     const rule = this.#rule(id, notRegistered(id))
     await rule.exclusively(async () => {
       await this.#setTriggered(id, false)
+      rule.held = true
       await rule.stop('canceled manually')
     })
   }
@@ -697,7 +711,7 @@ export class Engine {
       message: rule.message,
       lastStartTimestamp: rule.lastStart,
       lastStopTimestamp: rule.lastStop,
-      nextStartTimestamp: 0,
+      nextStartTimestamp: rule.nextStart,
       counters: rule.entries(),
     }
   }
@@ -716,6 +730,22 @@ export class Engine {
       )
     }
     return planned.topology.topo
+  }
+
+  /** Rows that the join of a running rule holds of its scan tables. */
+  scanTables(id: string): ValueObject[] {
+    const failed = `failed to get topology for rule ${id}: `
+    const { run } = this.#rule(id, `${failed}${notRegistered(id)}`)
+    const problem = (message: string): IxionError => new IxionError('INVALID_DOCUMENT', message)
+    if (!run) throw problem(`${failed}topology not initialized, rule may not have been started`)
+    const align = run.runner.stages.find((stage) => stage.operator.name === 'join_aligner')?.operator
+    if (!align?.save) throw problem(`scan table error: join node is not found for ${id}`)
+    const tables = align.save() as [string, [Value, boolean][]][]
+    const rows = tables.flatMap(([emitter, kept]) =>
+      kept.map(([saved]): ValueObject => ({ emitter, content: loadRow(saved).message })),
+    )
+    if (rows.length === 0) throw problem('scan table error: unable to find tuples for the given scan table')
+    return rows
   }
 
   /** Output columns; only while a topology exists. */
@@ -747,7 +777,7 @@ export class Engine {
     } catch (error) {
       throw prefixed('invalid rule json: ', error)
     }
-    if (document.graph) return { sources: [], warnings: [] }
+    if (document.graph) return { sources: this.#graphSources(document), warnings: [] }
     const statement = parseSelect(document.sql, { functions: this.#environment.functions })
     const sources = [statement.from, ...statement.joins.map((j) => j.source)].map((s) => s.name)
     for (const name of sources) {
@@ -761,6 +791,16 @@ export class Engine {
       // Planning problems are found at creation, as in the reference.
     }
     return { sources, warnings }
+  }
+
+  /** Names as the topology has them, as in the reference. */
+  #graphSources(document: RuleDocument): string[] {
+    try {
+      const { plan } = planDocument(this.#environment, document)
+      return plan.sources.filter((s) => s.definition.options.kind !== 'lookup').map((s) => `source_${s.emitter}`)
+    } catch (error) {
+      throw prefixed('invalid ruleDef graph: ', error)
+    }
   }
 
   /** Runs SQL for an embedding program: a temporary rule whose results go to `onResult`. */
@@ -784,7 +824,7 @@ export class Engine {
     try {
       await rule.exclusively(() => rule.start(document))
     } catch (error) {
-      this.#managed.delete(id)
+      this.#forget(id)
       throw error
     }
     return {
@@ -792,7 +832,7 @@ export class Engine {
       ledger: () => rule.ledger().rule,
       stop: async () => {
         await rule.exclusively(() => rule.stop('canceled manually'))
-        this.#managed.delete(id)
+        this.#forget(id)
       },
     }
   }

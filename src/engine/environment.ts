@@ -9,6 +9,7 @@ import type { Clock } from '../core/clock.ts'
 import type { ValueObject } from '../core/values.ts'
 import type { FunctionLookup } from '../functions/contract.ts'
 import type { LookupTables } from './lookup-tables.ts'
+import type { Patrol } from './patrol.ts'
 import type { EngineOptions } from './settings.ts'
 
 export interface EngineEnvironment {
@@ -23,6 +24,7 @@ export interface EngineEnvironment {
   readonly resources: SharedResources
   readonly topics: TopicBus
   readonly lookups: LookupTables
+  readonly patrol: Patrol
   /** Keyed state shared by all rules. */
   readonly keyedState: Map<string, ValueObject[string]>
 }

@@ -10,10 +10,9 @@ import {
 import { loadCodecs } from '../compile/codecs.ts'
 import { type ExpressionContext, newHitCounter } from '../compile/expression.ts'
 import type { Timer } from '../core/clock.ts'
-import { IxionError } from '../core/errors.ts'
 import type { LedgerReading } from '../core/ledger.ts'
 import type { Row } from '../core/row.ts'
-import { getField, type Value, type ValueObject } from '../core/values.ts'
+import type { Value } from '../core/values.ts'
 import { createTimestampReader } from '../formats/schema-check.ts'
 import type { CallContext } from '../functions/contract.ts'
 import { planGraph } from '../plan/graph/index.ts'
@@ -30,6 +29,7 @@ import { parseSelect } from '../sql/index.ts'
 import { wantedColumns } from './column-types.ts'
 import { createColumnarLane, laneIsPossible } from './columnar-lane.ts'
 import type { EngineEnvironment } from './environment.ts'
+import { loadRuleState, saveRuleState } from './rule-state.ts'
 import { runningPlan } from './running-plan.ts'
 import { defaultDrainLimit } from './settings.ts'
 import type { SharedStreams } from './shared-streams.ts'
@@ -62,7 +62,7 @@ export async function planRule(environment: EngineEnvironment, document: RuleDoc
 }
 
 /** The plan of an SQL or graph rule, and its sinks. */
-function planDocument(
+export function planDocument(
   environment: EngineEnvironment,
   document: RuleDocument,
 ): { readonly plan: LogicalPlan; readonly actions: readonly RuleAction[] } {
@@ -92,8 +92,6 @@ function planEnvironment(
   }
 }
 
-/** Raised when the members of a snapshot change meaning. */
-const SNAPSHOT_VERSION = 1
 /** How long streams wait for bounded scan tables (files) to be read, ms. */
 const TABLE_LOAD_LIMIT = 5000
 
@@ -299,34 +297,14 @@ export class RuleRun {
     timer?.cancel()
   }
 
-  /**
-   * The state of everything between sources and sinks: operators by name, function call sites, hit counters. Taken between two
-   * events; rows still waiting in front of the rule or behind it are not part of it.
-   */
+  /** See {@link saveRuleState}. */
   snapshot(): Value {
-    const { states } = this.#expressions
-    return {
-      version: SNAPSHOT_VERSION,
-      operators: this.runner.save(),
-      functions: Object.fromEntries([...states].map(([site, state]) => [site, state.save()])),
-    }
+    return saveRuleState(this.runner, this.#expressions.states)
   }
 
-  /** Before {@link start}. State of operators and call sites that the rule no longer has is ignored. */
-  restore(snapshot: Value): void {
-    const saved = snapshot as ValueObject
-    if (Number(saved['version']) !== SNAPSHOT_VERSION) {
-      throw new IxionError('STORAGE', `the state of rule ${this.planned.document.id} has version ${saved['version']}`, {
-        hint: `This build reads version ${SNAPSHOT_VERSION}; delete the state of the rule.`,
-      })
-    }
-    const { states } = this.#expressions
-    this.runner.load(saved['operators'] as ValueObject)
-    const functions = saved['functions'] as ValueObject
-    for (const [site, state] of states) {
-      const value = getField(functions, site)
-      if (value !== undefined) state.load(value)
-    }
+  /** Before {@link start}. */
+  restore(state: Value): void {
+    loadRuleState(this.runner, this.#expressions.states, state)
   }
 
   /** Sources stop first, then what is inside drains for at most the engine's limit, then sinks close. */

@@ -30,6 +30,8 @@ export interface EngineOptions {
   readonly props?: ValueObject
   /** How long a stopping rule may go on sending, ms. Default 5000. */
   readonly drainLimit?: number
+  /** `basic.rulePatrolInterval`: how often schedules are looked at, ms. Default 10000. */
+  readonly rulePatrolInterval?: number
   /** Named property sets of connectors (CONF_KEY) and connections (connectionSelector). */
   readonly configuration?: ConfigurationSource
   readonly dataServer?: DataServerSettings
