@@ -23,7 +23,7 @@ const row = (timestamp: number, emitter = 's'): Row => makeRow(emitter, { t: tim
 
 /** Released times, with markers as `w15`. */
 const shown = (d: Driven): (number | string)[] =>
-  d.events.flatMap((e) =>
+  d.events.flatMap((e): (number | string)[] =>
     'watermark' in e ? [`w${e.watermark}`] : e.kind === 'rows' ? e.rows.map((r) => r.timestamp) : [],
   )
 
