@@ -3,16 +3,10 @@
  * kind, an integer sum beyond the safe range, any other aggregate) moves its group to the function's own accumulator, so that
  * results and errors are the function's.
  */
-import { type Column, FLOAT, INT, NULL } from '../../core/columns.ts'
+import { FLOAT, INT, NULL } from '../../core/columns.ts'
 import type { Value } from '../../core/values.ts'
 import type { AggregateCall } from '../../operators/window/aggregation.ts'
-
-/** A column as the argument of an aggregate. */
-export interface Argument {
-  readonly column: Column
-  /** Kind INT means int64. */
-  readonly int64: boolean
-}
+import type { Argument } from './cells.ts'
 
 export interface GroupAccumulator {
   /** Adds rows `selected[from..to)`; the group of `selected[i]` is `groups[i]`, negative = none. */

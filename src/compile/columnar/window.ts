@@ -3,12 +3,9 @@
  * arrays as accumulators. It is the window operator of its rule as well (timer, checkpoint, rows of the general lane), with the
  * behaviour and the saved form of operators/window/accumulating.ts.
  */
-import { type Column, type ColumnBatch, INT, NULL, RAW, TEXT, valueAt } from '../../core/columns.ts'
+import { TEXT } from '../../core/columns.ts'
 import { IxionError, RowError } from '../../core/errors.ts'
-import { goText } from '../../core/go-text.ts'
-import { decodeJsonText } from '../../core/json-decode.ts'
 import { makeRow, type Row } from '../../core/row.ts'
-import { decodeUtf8, encodeUtf8 } from '../../core/utf8.ts'
 import { setField, type Value, type ValueObject } from '../../core/values.ts'
 import type { Kernel, ScannedBatch, ScanSettings } from '../../kernel/kernel.ts'
 import { encodeShape } from '../../kernel/shape.ts'
@@ -24,15 +21,16 @@ import { expressionsOf, findNode, inputsOf } from '../../plan/nodes.ts'
 import type { Expression } from '../../sql/ast.ts'
 import { childrenOf } from '../../sql/walk.ts'
 import { compileExpression } from '../expression.ts'
-import { type Argument, groupAccumulator } from './accumulate.ts'
+import { groupAccumulator } from './accumulate.ts'
+import { type Argument, argumentAt, readCell } from './cells.ts'
 import type { ColumnarEnvironment, ColumnarOutput, PayloadChunk } from './contract.ts'
 import { loopPlanOf, outputColumns } from './generate.ts'
+import { GroupKeys } from './group-keys.ts'
 import { createIntake, type RowTaker, scanSettings } from './intake.ts'
 import { hasColumnarForm, loopFinder } from './loops.ts'
 import { outputConstants } from './output-constants.ts'
 import { type FirstRow, Pane } from './pane.ts'
 import { columnPath, type OutputField, type SelectedRows, selectRows } from './select-plan.ts'
-import { TextIds } from './text-ids.ts'
 
 export interface ColumnarWindow {
   /** Takes the place of the plan's window operator. */
@@ -53,8 +51,6 @@ export interface ColumnarWindowOptions {
 }
 
 const MAX_DIMENSIONS = 8
-/** Ids are combined pairwise in one double. */
-const MAX_IDS = 2 ** 22
 
 /** Null when the plan's window, or an expression below it, has no columnar form. */
 export function compileColumnarWindow(
@@ -154,16 +150,11 @@ function createWindow(parts: Parts): ColumnarWindow {
   const findLoop = loopFinder(loopPlan, types)
   const intake = createIntake({ decoder, decode, types, findLoop })
   const holds = rows.filter && nullIsFalse('Where', compileExpression(rows.filter.condition, expressions))
-  const mostIds = Math.min(MAX_IDS, (dimensions.length + 1) * 2 * maxGroups)
-  const scanned = types.length
+  const keyColumns = keys.map((key) => columns[key] as number)
+  const argColumns = args.map((list) => list.map((arg) => columns[arg] as number))
 
-  let ids: TextIds | null = null
+  let groupKeys: GroupKeys | null = null
   let settings: { readonly kernel: Kernel; readonly scan: ScanSettings } | null = null
-  /** Ids of numbers by dimension, and of pairs of ids by dimension from the second on. */
-  const numberIds = keys.map(() => new Map<number, number>())
-  const pairIds = keys.map(() => new Map<number, number>())
-  const pairTexts: string[] = []
-  let rowIds = new Int32Array(0)
   let rowGroups = new Int32Array(0)
 
   const ends = new WindowEnds(spec)
@@ -191,94 +182,18 @@ function createWindow(parts: Parts): ColumnarWindow {
     if (ends.next === null) ends.begin(timestamp, context.timezone)
     return paneOf(ends.covering(timestamp)[0] as number)
   }
-  const textIds = (): TextIds => {
-    ids ??= new TextIds(mostIds)
-    return ids
+  const allKeys = (): GroupKeys => {
+    // Twice the groups of a window, and their parts.
+    groupKeys ??= new GroupKeys(keyColumns, types, (dimensions.length + 1) * 2 * maxGroups)
+    return groupKeys
   }
   const source = (): { readonly kernel: Kernel; readonly settings: ScanSettings } => {
-    const { kernel } = textIds()
+    const { kernel } = allKeys()
     if (settings?.kernel !== kernel) {
       const shapeOf = (paths: readonly (readonly string[])[]) => encodeShape(paths, kernel.heapBase)
       settings = { kernel, scan: scanSettings(rows.columns, shapeOf, computed, 64, decode) }
     }
     return { kernel, settings: settings.scan }
-  }
-
-  const argumentOf = (batch: ScannedBatch, index: number): Argument => {
-    const column = columns[index] as number
-    return column < scanned
-      ? { column: batch.columns[column] as Column, int64: types[column] === 'int' }
-      : { column: batch.computed[column - scanned] as Column, int64: true }
-  }
-
-  function idOfText(text: string): number {
-    return textIds().idOf(encodeUtf8(text))
-  }
-
-  /** Group keys are texts (spec/sql.md 2.11): a value that is not plain text is printed first. */
-  function idOfCell(dimension: number, argument: Argument, row: number, batch: ScannedBatch): number {
-    const { column, int64 } = argument
-    const kind = column.kinds[row] as number
-    if (kind === TEXT) {
-      return textIds().idOf(batch.bytes.subarray((column.starts[row] as number) + 1, (column.ends[row] as number) - 1))
-    }
-    const number = column.numbers[row] as number
-    // One number has one text, as long as it is always of one kind; -0 shares its place in a map with 0.
-    const cacheable = kind >= INT && kind < TEXT && (!int64 || kind === INT) && !Object.is(number, -0)
-    const known = numberIds[dimension] as Map<number, number>
-    const cached = cacheable ? known.get(number) : undefined
-    if (cached !== undefined) return cached
-    const id = idOfText(goText(readCell(batch, argument, row)))
-    if (cacheable && id >= 0 && known.size < mostIds) known.set(number, id)
-    return id
-  }
-
-  /** The id of the whole key from those of its parts. */
-  function combine(dimension: number, left: number, right: number, last: boolean): number {
-    if (left < 0 || right < 0) return -1
-    const known = pairIds[dimension] as Map<number, number>
-    const pair = left * MAX_IDS + right
-    let id = known.get(pair)
-    if (id !== undefined) return id
-    const { dictionary } = textIds()
-    const head = dimension === 1 ? `${decodeUtf8(dictionary.text(left))},` : (pairTexts[left] as string)
-    const text = `${head}${decodeUtf8(dictionary.text(right))},`
-    if (last) {
-      id = idOfText(text)
-      if (id < 0) return id
-    } else id = pairTexts.push(text) - 1
-    if (known.size >= mostIds) return -1
-    known.set(pair, id)
-    return id
-  }
-
-  /** The id of a whole key when the dictionary has no room for its parts: known keys are still found. */
-  function idOfWholeKey(batch: ScannedBatch, row: number): number {
-    let text = ''
-    for (const key of keys) text += `${goText(readCell(batch, argumentOf(batch, key), row))},`
-    return idOfText(text)
-  }
-
-  /** Ids of the keys of the selected rows. */
-  function identify(kernel: Kernel, batch: ScannedBatch, count: number): void {
-    for (let d = 0; d < keys.length; d++) {
-      const argument = argumentOf(batch, keys[d] as number)
-      const fast =
-        kernel === textIds().kernel ? textIds().dictionary.ids(columns[keys[d] as number] as number, count) : null
-      const last = d === keys.length - 1
-      if (fast && d === 0) {
-        rowIds.set(fast)
-        for (let i = 0; i < count; i++) {
-          if ((fast[i] as number) < 0) rowIds[i] = idOfCell(d, argument, batch.selected[i] as number, batch)
-        }
-        continue
-      }
-      for (let i = 0; i < count; i++) {
-        let id = fast ? (fast[i] as number) : -1
-        if (id < 0) id = idOfCell(d, argument, batch.selected[i] as number, batch)
-        rowIds[i] = d === 0 ? id : combine(d, rowIds[i] as number, id, last)
-      }
-    }
   }
 
   /** -1 when the window has no room for another group. */
@@ -297,13 +212,13 @@ function createWindow(parts: Parts): ColumnarWindow {
   }
 
   function newGroup(batch: ScannedBatch, row: number, id: number): number {
-    const known = id < 0 && keys.length > 1 ? idOfWholeKey(batch, row) : id
+    const known = id < 0 && keys.length > 1 ? allKeys().idOfWhole(batch, row) : id
     return groupOf(known, () => firstOf(batch, row))
   }
 
   function firstOf(batch: ScannedBatch, row: number): FirstRow {
     if (keyColumn !== null) {
-      const { column } = argumentOf(batch, keys[0] as number)
+      const { column } = argumentAt(batch, types, keyColumns[0] as number)
       if (column.kinds[row] === TEXT) return null
     }
     return batch.bytes.slice(batch.rowStarts[row], batch.rowEnds[row])
@@ -312,16 +227,14 @@ function createWindow(parts: Parts): ColumnarWindow {
   const taker: RowTaker = {
     begin: () => 0,
     selected(kernel, batch, count) {
-      if (rowIds.length < count) {
-        rowIds = new Int32Array(batch.selected.length)
-        rowGroups = new Int32Array(batch.selected.length)
-      }
-      identify(kernel, batch, count)
+      if (rowGroups.length < count) rowGroups = new Int32Array(batch.selected.length)
+      if (keys.length > 0) allKeys().identify(kernel, batch, count)
     },
     passed(_kernel, batch, from, to) {
+      const { ids } = allKeys()
       let { table } = pane
       for (let i = from; i < to; i++) {
-        const id = keys.length === 0 ? 0 : (rowIds[i] as number)
+        const id = keys.length === 0 ? 0 : (ids[i] as number)
         let group = id >= 0 && id < table.length ? (table[id] as number) - 1 : -1
         if (group < 0) {
           group = newGroup(batch, batch.selected[i] as number, id)
@@ -334,7 +247,7 @@ function createWindow(parts: Parts): ColumnarWindow {
       held += to - from
       const read = (argument: Argument, row: number): Value => readCell(batch, argument, row)
       for (let c = 0; c < calls.length; c++) {
-        const list = (args[c] as readonly number[]).map((index) => argumentOf(batch, index))
+        const list = (argColumns[c] as readonly number[]).map((index) => argumentAt(batch, types, index))
         pane.accumulators[c]?.add(list, batch.selected, rowGroups, from, to, read)
       }
     },
@@ -354,7 +267,7 @@ function createWindow(parts: Parts): ColumnarWindow {
     pane.rows++
     held++
     try {
-      const id = keys.length === 0 ? 0 : idOfText(keyOf(row))
+      const id = keys.length === 0 ? 0 : allKeys().idOf(keyOf(row))
       const values = calls.map((call) => call.args.map((arg) => arg(row, rowScope)))
       const group = groupOf(id, () => row.message)
       if (group < 0) pane.overflow++
@@ -377,7 +290,7 @@ function createWindow(parts: Parts): ColumnarWindow {
     let message: ValueObject
     if (first === null) {
       message = {}
-      setField(message, keyColumn as string, decodeUtf8(textIds().dictionary.text(p.keys[group] as number)))
+      setField(message, keyColumn as string, allKeys().textOf(p.keys[group] as number))
     } else message = first instanceof Uint8Array ? (decoder.decode(first)[0] as ValueObject) : first
     return makeRow(emitter, message, p.times[group] as number)
   }
@@ -407,15 +320,12 @@ function createWindow(parts: Parts): ColumnarWindow {
     if (fired.overflow) out.discard('group_limit', fired.overflow)
     fired.reset()
     spare ??= fired
-    if (panes.size === 0) forgetIds()
+    if (panes.size === 0) forgetKeys()
   }
 
   /** Between windows, when the dictionary holds more than a window's worth of groups. */
-  function forgetIds(): void {
-    if (ids === null || (ids.size <= maxGroups && pairTexts.length <= maxGroups)) return
-    ids.clear()
-    for (const map of [...numberIds, ...pairIds]) map.clear()
-    pairTexts.length = 0
+  function forgetKeys(): void {
+    if (groupKeys !== null && groupKeys.size > maxGroups) groupKeys.clear()
   }
 
   function fireDue(now: number, out: Emit): void {
@@ -428,7 +338,7 @@ function createWindow(parts: Parts): ColumnarWindow {
 
   function savePane([end, p]: readonly [number, Pane]): Value {
     const groups = p.keys.map((id, g): Value => {
-      const key = keys.length === 0 ? '' : decodeUtf8(textIds().dictionary.text(id))
+      const key = keys.length === 0 ? '' : allKeys().textOf(id)
       return [key, saveRow(firstRow(p, g)), p.accumulators.map((a) => a.save(g))]
     })
     return [end, p.rows, p.overflow, p.error?.message ?? null, groups]
@@ -473,7 +383,7 @@ function createWindow(parts: Parts): ColumnarWindow {
         held += p.rows
         for (const [key, first, states] of groups) {
           const row = loadRow(first)
-          const group = p.add(keys.length === 0 ? 0 : idOfText(key), row.message, row.timestamp)
+          const group = p.add(keys.length === 0 ? 0 : allKeys().idOf(key), row.message, row.timestamp)
           for (const [i, a] of p.accumulators.entries()) a.load(group, states[i] as Value)
         }
       }
@@ -498,17 +408,4 @@ function createWindow(parts: Parts): ColumnarWindow {
       return counts
     },
   }
-}
-
-/** A cell's value as the general decoder gives it. */
-function readCell(batch: ScannedBatch, { column, int64 }: Argument, row: number): Value {
-  if ((column.kinds[row] as number) <= NULL) return null
-  if (column.kinds[row] === RAW)
-    return decodeCell(batch.bytes, column.starts[row] as number, column.ends[row] as number)
-  const single: ColumnBatch = { ...batch, columns: [column] }
-  return valueAt(single, 0, row, decodeCell, int64) ?? null
-}
-
-function decodeCell(bytes: Uint8Array, start: number, end: number): Value {
-  return decodeJsonText(decodeUtf8(bytes.subarray(start, end)))
 }

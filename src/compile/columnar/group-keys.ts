@@ -1,0 +1,124 @@
+import { INT, TEXT } from '../../core/columns.ts'
+import { goText } from '../../core/go-text.ts'
+import { decodeUtf8, encodeUtf8 } from '../../core/utf8.ts'
+import type { Kernel, ScannedBatch } from '../../kernel/kernel.ts'
+import { type Argument, argumentAt, readCell } from './cells.ts'
+import type { ColumnClass } from './select-plan.ts'
+import { TextIds } from './text-ids.ts'
+
+/** Ids are combined pairwise in one double. */
+const MAX_IDS = 2 ** 22
+
+/**
+ * Ids of GROUP BY keys. Keys are texts (operators/group.ts), so the id of a key is that of its text; the parts of a longer key
+ * have ids too, and known pairs of ids lead to the whole without making text.
+ */
+export class GroupKeys {
+  /** After {@link identify}: the id of the key of each selected row, negative where there was no room. */
+  ids = new Int32Array(0)
+  readonly #columns: readonly number[]
+  readonly #types: readonly ColumnClass[]
+  readonly #most: number
+  readonly #texts: TextIds
+  /** By dimension: ids of numbers, and of pairs of ids (from the second dimension on). */
+  readonly #numberIds: readonly Map<number, number>[]
+  readonly #pairIds: readonly Map<number, number>[]
+  readonly #pairTexts: string[] = []
+
+  /** `columns`: the loop's column of each dimension. `most`: ids at the same time. */
+  constructor(columns: readonly number[], types: readonly ColumnClass[], most: number) {
+    this.#columns = columns
+    this.#types = types
+    this.#most = Math.min(MAX_IDS, most)
+    this.#texts = new TextIds(this.#most)
+    this.#numberIds = columns.map(() => new Map())
+    this.#pairIds = columns.map(() => new Map())
+  }
+
+  /** Scans with this one give ids fastest. */
+  get kernel(): Kernel {
+    return this.#texts.kernel
+  }
+
+  get size(): number {
+    return Math.max(this.#texts.size, this.#pairTexts.length)
+  }
+
+  textOf(id: number): string {
+    return decodeUtf8(this.#texts.dictionary.text(id))
+  }
+
+  idOf(text: string): number {
+    return this.#texts.idOf(encodeUtf8(text))
+  }
+
+  clear(): void {
+    this.#texts.clear()
+    for (const map of [...this.#numberIds, ...this.#pairIds]) map.clear()
+    this.#pairTexts.length = 0
+  }
+
+  /** Finds the ids of the keys of the `count` selected rows. */
+  identify(kernel: Kernel, batch: ScannedBatch, count: number): void {
+    if (this.ids.length < count) this.ids = new Int32Array(batch.selected.length)
+    const { ids } = this
+    for (const [d, column] of this.#columns.entries()) {
+      const argument = argumentAt(batch, this.#types, column)
+      const fast = kernel === this.kernel ? this.#texts.dictionary.ids(column, count) : null
+      const last = d === this.#columns.length - 1
+      if (fast && d === 0) ids.set(fast)
+      for (let i = 0; i < count; i++) {
+        let id = fast ? (fast[i] as number) : -1
+        if (id >= 0 && d === 0) continue
+        if (id < 0) id = this.#idOfCell(d, argument, batch.selected[i] as number, batch)
+        ids[i] = d === 0 ? id : this.#combine(d, ids[i] as number, id, last)
+      }
+    }
+  }
+
+  /** The id of a row's whole key when there was no room for its parts: known keys are still found. */
+  idOfWhole(batch: ScannedBatch, row: number): number {
+    let text = ''
+    for (const column of this.#columns)
+      text += `${goText(readCell(batch, argumentAt(batch, this.#types, column), row))},`
+    return this.idOf(text)
+  }
+
+  /** A value that is not plain text is printed first. */
+  #idOfCell(dimension: number, argument: Argument, row: number, batch: ScannedBatch): number {
+    const { column, int64 } = argument
+    const kind = column.kinds[row] as number
+    if (kind === TEXT) {
+      const text = batch.bytes.subarray((column.starts[row] as number) + 1, (column.ends[row] as number) - 1)
+      return this.#texts.idOf(text)
+    }
+    const number = column.numbers[row] as number
+    // One number has one text, as long as it is always of one kind; -0 shares its place in a map with 0.
+    const cacheable = kind >= INT && kind < TEXT && (!int64 || kind === INT) && !Object.is(number, -0)
+    const known = this.#numberIds[dimension] as Map<number, number>
+    const cached = cacheable ? known.get(number) : undefined
+    if (cached !== undefined) return cached
+    const id = this.idOf(goText(readCell(batch, argument, row)))
+    if (cacheable && id >= 0 && known.size < this.#most) known.set(number, id)
+    return id
+  }
+
+  /** The id of a longer key from those of its parts. */
+  #combine(dimension: number, left: number, right: number, last: boolean): number {
+    if (left < 0 || right < 0) return -1
+    const known = this.#pairIds[dimension] as Map<number, number>
+    const pair = left * MAX_IDS + right
+    let id = known.get(pair)
+    if (id !== undefined) return id
+    const head = dimension === 1 ? `${this.textOf(left)},` : (this.#pairTexts[left] as string)
+    const text = `${head}${this.textOf(right)},`
+    if (!last) id = this.#pairTexts.push(text) - 1
+    else {
+      id = this.idOf(text)
+      if (id < 0) return id
+    }
+    if (known.size >= this.#most) return -1
+    known.set(pair, id)
+    return id
+  }
+}
