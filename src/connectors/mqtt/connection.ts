@@ -119,6 +119,8 @@ export async function openConnection(settings: MqttSettings, context: ConnectorC
   const where = `${settings.url.protocol}//${settings.url.host}`
   let status: ConnectionStatus = { status: 0, message: '', since: 0 }
   let wire: WireStream | undefined
+  /** The stream whose CONNACK has come. Messages follow at once, before the library has heard of it, and want their answers. */
+  let accepted: WireStream | undefined
   let retry = FIRST_RETRY
   let closed = false
   /** Called at each change of the connection: connected (null) or failed. */
@@ -135,8 +137,8 @@ export async function openConnection(settings: MqttSettings, context: ConnectorC
     hold: () => wire?.hold(),
     go: () => wire?.go(),
     write: (frames) => {
-      if (!wire || !client.connected || wire.destroyed) return false
-      wire.write(frames)
+      if (!accepted || accepted.destroyed) return false
+      accepted.write(frames)
       return true
     },
     reconnect: () => wire?.destroy(),
@@ -150,8 +152,10 @@ export async function openConnection(settings: MqttSettings, context: ConnectorC
         frameCutter(settings.version, settings.maxPacketSize, {
           publishes: incoming.publishes,
           others: passOn,
-          connack: (sessionPresent, accepted) => {
-            if (accepted) incoming.sessionStarted(sessionPresent && settings.session)
+          connack: (sessionPresent, welcome) => {
+            if (!welcome) return
+            accepted = stream
+            incoming.sessionStarted(sessionPresent && settings.session)
           },
           pubrel: incoming.released,
           oversized: incoming.oversized,
@@ -370,7 +374,10 @@ export async function openConnection(settings: MqttSettings, context: ConnectorC
       closed = true
       incoming.close()
       failPublishes(new IxionError('CONNECTION', 'the connection was closed'))
-      await client.endAsync(!client.connected)
+      // The library waits for answers to what is under way; they may never come.
+      await within(clock, 1000, client.endAsync(!client.connected), 'closing took too long').catch(() =>
+        wire?.destroy(),
+      )
       setStatus(-1, '')
     },
   }
