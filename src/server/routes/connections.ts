@@ -1,4 +1,5 @@
 /** Named connections (spec/rest-api.md 3.10). */
+import { IxionError } from '../../core/errors.ts'
 import { isObject, type Value, type ValueObject } from '../../core/values.ts'
 import type { Engine } from '../../engine/engine.ts'
 import { type Call, json, members, type Reply, sortedKeys, text, textMember } from '../http.ts'
@@ -58,7 +59,7 @@ function read(call: Call): { id: string; typ: string; props: ValueObject } {
   try {
     const given = members(call.body)
     const props = (given.get('props') ?? {}) as Value
-    if (!isObject(props)) throw new Error('props must be an object')
+    if (!isObject(props)) throw new IxionError('INVALID_DOCUMENT', 'props must be an object')
     return { id: textMember(given, 'id'), typ: textMember(given, 'typ'), props }
   } catch (error) {
     throw framed('Invalid body', error, wireCode.undefined)

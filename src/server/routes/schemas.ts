@@ -62,7 +62,7 @@ function bodyOf(call: Call): ValueObject {
   try {
     const value = parseJson(call.body) as Value
     if (isObject(value)) return value
-    throw new Error('the body must be an object')
+    throw new IxionError('INVALID_DOCUMENT', 'the body must be an object')
   } catch (error) {
     throw framed('Invalid body: Error decoding schema json', error, wireCode.undefined)
   }

@@ -1,8 +1,6 @@
 /** rest.jsonl: flows of REST calls over real HTTP on a fresh server, with an MQTT broker where a flow needs one. */
 import { createSign, generateKeyPairSync, type KeyObject } from 'node:crypto'
 import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { connect, type MqttClient } from 'mqtt'
@@ -10,8 +8,8 @@ import type { ConnectorDefinition } from '../../../src/connectors/contract.ts'
 import { type EmbeddedBroker, startEmbeddedBroker } from '../../../src/connectors/embedded-broker.ts'
 import { connectors } from '../../../src/connectors/index.ts'
 import type { Value, ValueObject } from '../../../src/core/values.ts'
-import { Engine } from '../../../src/engine/engine.ts'
-import { createApp } from '../../../src/server/app.ts'
+import type { Engine } from '../../../src/engine/engine.ts'
+import { startRestServer } from '../../support/rest-server.ts'
 import { type Case, fail, type Outcome, pass } from '../contract.ts'
 import { fromTagged, sameValue, show } from '../values.ts'
 
@@ -62,44 +60,18 @@ export async function run(c: Case): Promise<Outcome> {
   writeFileSync(join(etcDir, 'mgmt', 'test_issuer'), publicKey.export({ type: 'spki', format: 'pem' }))
 
   const broker = needs.includes('mqtt broker') ? await startEmbeddedBroker() : null
-  const engine = await Engine.open({
-    connectors: [...connectors, mock],
-    dataDir,
-    etcDir,
-    dataServer: { host: '127.0.0.1', port: 0 },
-    drainLimit: 500,
-    ...(broker && { environmentVariables: { MQTT_SOURCE__DEFAULT__SERVER: broker.url } }),
-  })
-  const log = { debug() {}, info() {}, warn() {}, error() {} }
-  const app = createApp({
-    settings: {
-      version: '2.4.0',
+  const server = await startRestServer(
+    {
+      connectors: [...connectors, mock],
       dataDir,
       etcDir,
-      authentication: needs.includes('REST authentication on'),
-      metricsOnRest: true,
-      maxBodyBytes: 1 << 24,
-      auditLog: false,
+      ...(broker && { environmentVariables: { MQTT_SOURCE__DEFAULT__SERVER: broker.url } }),
     },
-    log,
-    runtime: {
-      setLogLevel() {},
-      setConsoleLog() {},
-      setFileLog() {},
-      setTimezone(zone) {
-        new Intl.DateTimeFormat('en', { timeZone: zone || 'UTC' })
-      },
-    },
-    engine: async () => engine,
-    now: Date.now,
-    startedAt: Date.now(),
-    stop() {},
-  })
-  const server = createServer(app.handle)
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    { authentication: needs.includes('REST authentication on') },
+  )
   const flow: Flow = {
-    base: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    engine,
+    base: server.url,
+    engine: server.engine,
     dataDir,
     broker,
     publisher: broker ? connect(broker.url, { clientId: 'publisher' }) : null,
@@ -114,9 +86,7 @@ export async function run(c: Case): Promise<Outcome> {
     return outcomes.find((o) => !o.ok) ?? pass
   } finally {
     flow.publisher?.end(true)
-    server.closeAllConnections()
-    server.close()
-    await engine.close()
+    await server.close()
     await broker?.close()
     rmSync(folder, { recursive: true, force: true })
   }
