@@ -274,8 +274,14 @@ const contextCalls: Record<string, ((e: CallExpression, c: ExpressionContext) =>
     }
     return compileExpression(argument as Expression, c)
   },
-  last_hit_count: (_e, c) => () => c.hits.count,
-  last_hit_time: (_e, c) => () => c.hits.time,
+  last_hit_count: (_e, c) => {
+    c.hitsUsed?.()
+    return () => c.hits.count
+  },
+  last_hit_time: (_e, c) => {
+    c.hitsUsed?.()
+    return () => c.hits.time
+  },
   last_agg_hit_count: (_e, c) => () => c.aggregateHits.count,
   last_agg_hit_time: (_e, c) => () => c.aggregateHits.time,
   row_number: () => (row) => row.computed?.get('$$row_number') ?? 1n,

@@ -187,12 +187,12 @@ function compileNode(
         }),
       ]
     case 'having': {
-      c.states.set('$$agg_hits', hitState(c.aggregateHits))
       const onHit = (trigger: number): void => {
         c.aggregateHits.count++
         c.aggregateHits.time = BigInt(trigger)
       }
       const counts = usesHits(node.condition, aggregateHitNames)
+      if (counts) c.states.set('$$agg_hits', hitState(c.aggregateHits))
       return [havingOperator(compileExpression(node.condition, c), counts ? onHit : undefined)]
     }
     case 'windowFunction':

@@ -42,6 +42,8 @@ export interface ExpressionContext {
   readonly states: Map<string, StatefulSite>
   /** `last_hit_count` and friends read these; the operator that owns the condition updates them. One per operator. */
   readonly hits: HitCounter
+  /** Called when an expression reads `hits`. */
+  readonly hitsUsed?: () => void
   /** Of HAVING; SELECT and HAVING read it. */
   readonly aggregateHits: HitCounter
   /** LIKE with regular-expression characters unescaped, as the reference does (D10). */

@@ -2,13 +2,18 @@
 import type { Row } from '../core/row.ts'
 import { type ExpressionContext, type HitCounter, newHitCounter, type StatefulSite } from './expression.ts'
 
-/** Each operator counts its own hits (5.8); the counter is part of the rule's state. */
+/** Each operator counts its own hits (5.8); a counter that is read is part of the rule's state. */
 export function withOwnHits(c: ExpressionContext, kind: string): ExpressionContext {
   const hits = newHitCounter()
-  let site = `$$hits_${kind}`
-  for (let n = 2; c.states.has(site); n++) site = `$$hits_${kind}_${n}`
-  c.states.set(site, hitState(hits))
-  return { ...c, hits }
+  let registered = false
+  const hitsUsed = (): void => {
+    if (registered) return
+    registered = true
+    let site = `$$hits_${kind}`
+    for (let n = 2; c.states.has(site); n++) site = `$$hits_${kind}_${n}`
+    c.states.set(site, hitState(hits))
+  }
+  return { ...c, hits, hitsUsed }
 }
 
 /** A hit counter as a site of state. */

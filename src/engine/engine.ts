@@ -25,6 +25,7 @@ import { loadRow } from '../operators/window/row-buffer.ts'
 import { explain } from '../plan/explain.ts'
 import { explainReadable } from '../plan/explain-readable.ts'
 import type { LogicalPlan } from '../plan/logical.ts'
+import { removeCheckpoints } from '../runtime/checkpointer.ts'
 import type { NodeMetrics } from '../runtime/metrics.ts'
 import type { StreamRunner } from '../runtime/stream-runner.ts'
 import type { Statement, StreamDefinition } from '../sql/ast.ts'
@@ -157,6 +158,7 @@ export class Engine {
       keyedState: new Map(),
     }
     return new Engine(environment, store, await RuleCatalog.open(store), configuration)
+      checkpoints: store.table('checkpoints'),
   }
 
   get clock(): Clock {
@@ -606,6 +608,7 @@ export class Engine {
 
   #forget(id: string): void {
     this.#managed.get(id)?.discard()
+    await removeCheckpoints(this.#environment.checkpoints, id)
     this.#managed.delete(id)
   }
 

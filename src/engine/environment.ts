@@ -8,6 +8,7 @@ import type { TopicBus } from '../connectors/topic-bus.ts'
 import type { Clock } from '../core/clock.ts'
 import type { ValueObject } from '../core/values.ts'
 import type { FunctionLookup } from '../functions/contract.ts'
+import type { KeyValueStore } from '../stores/contract.ts'
 import type { LookupTables } from './lookup-tables.ts'
 import type { Patrol } from './patrol.ts'
 import type { EngineOptions } from './settings.ts'
@@ -24,6 +25,8 @@ export interface EngineEnvironment {
   readonly resources: SharedResources
   readonly topics: TopicBus
   readonly lookups: LookupTables
+  /** State of rules with qos 1 and 2. */
+  readonly checkpoints: KeyValueStore
   readonly patrol: Patrol
   /** Keyed state shared by all rules. */
   readonly keyedState: Map<string, ValueObject[string]>

@@ -12,7 +12,7 @@ import { type ExpressionContext, newHitCounter } from '../compile/expression.ts'
 import type { Timer } from '../core/clock.ts'
 import type { LedgerReading } from '../core/ledger.ts'
 import type { Row } from '../core/row.ts'
-import type { Value } from '../core/values.ts'
+import { getField, type Value, type ValueObject } from '../core/values.ts'
 import { createTimestampReader } from '../formats/schema-check.ts'
 import type { CallContext } from '../functions/contract.ts'
 import { planGraph } from '../plan/graph/index.ts'
@@ -21,6 +21,7 @@ import type { LogicalPlan, LookupNode, SourceNode } from '../plan/logical.ts'
 import { expressionsOf, walkPlan } from '../plan/nodes.ts'
 import { type Topology, topologyOf } from '../plan/topology.ts'
 import { some } from '../plan/tree.ts'
+import { Checkpointer } from '../runtime/checkpointer.ts'
 import { NodeMetrics } from '../runtime/metrics.ts'
 import { RuleRunner } from '../runtime/rule-runner.ts'
 import type { SinkRunner } from '../runtime/sink-runner.ts'
@@ -46,8 +47,12 @@ export interface PlannedRule {
 }
 
 /** Throws IxionError with the reference's message when the rule cannot run as it stands. */
-export async function planRule(environment: EngineEnvironment, document: RuleDocument): Promise<PlannedRule> {
-  const { plan, actions } = planDocument(environment, document)
+export async function planRule(
+  environment: EngineEnvironment,
+  document: RuleDocument,
+  stream?: PlanEnvironment['stream'],
+): Promise<PlannedRule> {
+  const { plan, actions } = planDocument(environment, document, stream)
   const sources = new Map<SourceNode, ResolvedSource>()
   walkPlan(plan.root, (node) => {
     if (node.kind === 'source') sources.set(node, resolveSource(environment, node.definition))
@@ -61,30 +66,33 @@ export async function planRule(environment: EngineEnvironment, document: RuleDoc
   return { document, plan, sources, sinks, topology }
 }
 
-/** The plan of an SQL or graph rule, and its sinks. */
+/** The plan of an SQL or graph rule, and its sinks. `stream` finds definitions, by default those of the engine. */
 export function planDocument(
   environment: EngineEnvironment,
   document: RuleDocument,
+  stream?: PlanEnvironment['stream'],
 ): { readonly plan: LogicalPlan; readonly actions: readonly RuleAction[] } {
-  if (!document.graph) return { plan: planSql(environment, document), actions: document.actions }
-  const { plan, sinks } = planGraph(document.graph, planEnvironment(environment, document))
+  if (!document.graph) return { plan: planSql(environment, document, stream), actions: document.actions }
+  const { plan, sinks } = planGraph(document.graph, planEnvironment(environment, document, stream))
   return { plan, actions: sinks.map((sink, index) => ({ ...sink, index })) }
 }
 
 export function planSql(
   environment: EngineEnvironment,
   document: Pick<RuleDocument, 'sql' | 'options' | 'temp'>,
+  stream?: PlanEnvironment['stream'],
 ): LogicalPlan {
   const statement = parseSelect(document.sql, { functions: environment.functions })
-  return planSelect(statement, planEnvironment(environment, document))
+  return planSelect(statement, planEnvironment(environment, document, stream))
 }
 
 function planEnvironment(
   environment: EngineEnvironment,
   document: Pick<RuleDocument, 'options' | 'temp'>,
+  stream: PlanEnvironment['stream'] = (name) => environment.streams.get(name)?.definition,
 ): PlanEnvironment {
   return {
-    stream: (name) => environment.streams.get(name)?.definition,
+    stream,
     functions: environment.functions,
     options: document.options,
     ignoreCase: environment.options.ignoreCase ?? false,
@@ -109,6 +117,8 @@ export class RuleRun {
   readonly #expressions: ExpressionContext
   #stopped = false
   readonly #detach: () => Promise<void>
+  /** qos 1 and 2. */
+  readonly #checkpoints: Checkpointer | null
 
   private constructor(parts: {
     planned: PlannedRule
@@ -120,6 +130,7 @@ export class RuleRun {
     tables: RuleRun['tables']
     expressions: ExpressionContext
     detach: () => Promise<void>
+    checkpoints: Checkpointer | null
   }) {
     this.planned = parts.planned
     this.runner = parts.runner
@@ -130,6 +141,7 @@ export class RuleRun {
     this.tables = parts.tables
     this.#expressions = parts.expressions
     this.#detach = parts.detach
+    this.#checkpoints = parts.checkpoints
     this.started = parts.environment.clock.now()
   }
 
@@ -201,6 +213,21 @@ export class RuleRun {
       onEnd,
     })
 
+    const checkpoints =
+      options.qos > 0 && !document.temp
+        ? new Checkpointer({
+            rule: document.id,
+            store: environment.checkpoints,
+            clock,
+            log: environment.log,
+            interval: options.checkpointInterval,
+            snapshot: () => run.checkpoint(),
+          })
+        : null
+    // Without state there is nothing to wait for: rows are past the rule when they have been accepted.
+    const stateful = chain.stages.some((s) => s.operator.save) || expressions.states.size > 0
+    const durable = checkpoints && stateful ? { durable: () => checkpoints.durable() } : {}
+
     const own: StreamRunner[] = []
     const tables: { stream: StreamRunner; bounded: boolean }[] = []
     const attached: { name: string; consumer: (typeof runner.inputs)[number] }[] = []
@@ -218,6 +245,7 @@ export class RuleRun {
           consumer,
           emitter: node.emitter,
           timestampOf: node.eventTime ? createTimestampReader(definition, { zone: environment.timezone }) : null,
+          ...durable,
         }
         let stream: StreamRunner
         if (definition.options.shared) {
@@ -252,7 +280,7 @@ export class RuleRun {
       await lookups.release()
       throw error
     }
-    return new RuleRun({
+    const run: RuleRun = new RuleRun({
       planned,
       runner,
       sinks: sinks.map((s) => s.runner),
@@ -271,11 +299,15 @@ export class RuleRun {
         for (const a of attached) await shared.detach(a.name, a.consumer)
         await lookups.release()
       },
+      checkpoints,
     })
+    if (checkpoints) await run.#restoreCheckpoint(await checkpoints.latest())
+    return run
   }
 
   start(shared: SharedStreams): void {
     this.runner.start()
+    this.#checkpoints?.start()
     for (const table of this.tables) table.stream.start()
     const startStreams = (): void => {
       if (this.#stopped) return
@@ -307,11 +339,45 @@ export class RuleRun {
     loadRuleState(this.runner, this.#expressions.states, state)
   }
 
+  /** State and positions of sources, or null while rows wait in front of the rule: the positions are already behind them. */
+  checkpoint(): Value | null {
+    if (!this.runner.inputs.every((input) => input.empty)) return null
+    const offsets: ValueObject = {}
+    for (const stream of this.#own) {
+      const offset = stream.offset()
+      if (offset !== undefined) offsets[stream.name] = offset
+    }
+    return { plan: fingerprint(this.planned.document), state: this.snapshot(), offsets }
+  }
+
+  async #restoreCheckpoint(saved: Value): Promise<void> {
+    if (saved === null) return
+    const { document } = this.planned
+    const { log } = this.#environment
+    const { plan, state, offsets } = saved as ValueObject
+    if (plan !== fingerprint(document)) {
+      log.warn('the rule has changed since its last checkpoint and starts without state', { rule: document.id })
+      return
+    }
+    try {
+      this.restore(state as Value)
+      for (const stream of this.#own) {
+        const offset = getField(offsets as ValueObject, stream.name)
+        if (offset !== undefined) await stream.rewind(offset)
+      }
+    } catch (error) {
+      await this.stop()
+      throw error
+    }
+  }
+
   /** Sources stop first, then what is inside drains for at most the engine's limit, then sinks close. */
   async stop(): Promise<void> {
     this.#stopped = true
     await Promise.all(this.#own.map((s) => s.stop()))
     await this.#detach()
+    this.runner.resume()
+    await this.#checkpoints?.stop(this.planned.document.options.enableSaveStateBeforeStop)
     await this.runner.stop(this.#environment.options.drainLimit ?? defaultDrainLimit)
   }
 
@@ -327,6 +393,11 @@ export class RuleRun {
       streams: Object.fromEntries(this.#own.map((s) => [s.name, s.ledger.read(0)])),
     }
   }
+}
+
+/** What must be the same for a checkpoint to fit the rule. */
+function fingerprint({ sql, graph, options }: RuleDocument): string {
+  return JSON.stringify([sql, graph ?? null, options.isEventTime, options.planOptimizeStrategy])
 }
 
 async function expressionContext(

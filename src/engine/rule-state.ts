@@ -27,10 +27,11 @@ export function loadRuleState(runner: RuleRunner, sites: ReadonlyMap<string, Sta
       hint: `This build reads version ${VERSION}; delete the state of the rule or use the build that wrote it.`,
     })
   }
+  const heldBefore = runner.held
   runner.load(operators as ValueObject)
   for (const [site, own] of sites) {
     const saved = getField(functions as ValueObject, site)
     if (saved !== undefined) own.load(saved)
   }
-  runner.ledger.received += runner.held
+  runner.ledger.received += runner.held - heldBefore
 }

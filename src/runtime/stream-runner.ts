@@ -7,7 +7,7 @@ import type { Clock } from '../core/clock.ts'
 import { messageOf, RowError } from '../core/errors.ts'
 import { Ledger } from '../core/ledger.ts'
 import { makeRow, type Row } from '../core/row.ts'
-import type { ValueObject } from '../core/values.ts'
+import type { Value, ValueObject } from '../core/values.ts'
 import { backoff } from './backoff.ts'
 import type { Consumer, Delivery } from './delivery.ts'
 import type { NodeMetrics } from './metrics.ts'
@@ -20,6 +20,8 @@ export interface Attachment {
   readonly emitter: string
   /** Event time of a row, for an event-time rule; throws RowError. Null = ingest time. */
   readonly timestampOf: ((message: ValueObject) => number) | null
+  /** Resolves when what the rule has accepted so far is part of a durable state (qos 1 and 2). Absent = at once. */
+  readonly durable?: () => Promise<void>
 }
 
 export interface StreamRunnerOptions {
@@ -133,10 +135,29 @@ export class StreamRunner {
     metrics.recordsOut += chunk.kind === 'rows' ? chunk.rows.length : chunk.payloads.length
     metrics.end(started, chunk.kind === 'rows' ? chunk.rows.length : chunk.payloads.length)
     if (waits.length === 0) {
-      chunk.settled?.(null)
+      this.#settle(chunk)
       return
     }
-    return Promise.all(waits).then(() => chunk.settled?.(null))
+    return Promise.all(waits).then(() => this.#settle(chunk))
+  }
+
+  /** Every consumer has taken the chunk: the sender hears of it when no consumer can lose it again. */
+  #settle(chunk: Chunk): void {
+    const { settled } = chunk
+    if (!settled) return
+    const pending = this.#attachments.flatMap((a) => (a.durable ? [a.durable()] : []))
+    if (pending.length === 0) settled(null)
+    else Promise.all(pending).then(() => settled(null), settled)
+  }
+
+  /** Position of a source that can go back to it. */
+  offset(): Value | undefined {
+    return this.#o.source.offset?.()
+  }
+
+  /** Before {@link start}. */
+  async rewind(offset: Value): Promise<void> {
+    await this.#o.source.rewind?.(offset)
   }
 
   #handRows(
