@@ -4,6 +4,7 @@
  */
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
+import { basicSpecs, ruleDefaults, securitySpecs, sinkDefaults, sourceSpecs } from '../src/bin/settings-spec.ts'
 import { ruleOptionSpecs } from '../src/catalog/rule-options.ts'
 import { connectors } from '../src/connectors/index.ts'
 import { errorTable } from '../src/core/errors.ts'
@@ -27,6 +28,7 @@ const kindTexts: Partial<Record<FunctionDefinition['kind'], string>> = {
 
 const pages: Record<string, string> = {
   'functions.md': functionsPage(),
+  'daemon.md': daemonPage(),
   'rule-options.md': page(
     'Rule options',
     'Members of `options` in a rule document. Durations are Go texts (`10s`, `1m30s`) or milliseconds; sizes are bytes or texts such as `8MB`.',
@@ -83,6 +85,20 @@ process.exit(stale ? 1 : 0)
 
 function page(title: string, ...parts: string[]): string {
   return `# ${title}\n\n${notice}\n\n${parts.join('\n\n')}\n`
+}
+
+function daemonPage(): string {
+  const names = (list: readonly string[], target: string): string =>
+    `${list.map((name) => `\`${name}\``).join(', ')}; see [${target}](${target}).`
+  return page(
+    'kuiper.yaml',
+    'Settings of the daemon. Keys are taken in any case; an environment variable `KUIPER__SECTION__KEY` wins over the file. Without a file the defaults hold.',
+    `## basic\n\n${optionTable(basicSpecs)}`,
+    `## source\n\n${optionTable(sourceSpecs)}`,
+    `## security\n\n${optionTable(securitySpecs)}`,
+    `## rule\n\nDefaults of rule options: ${names(ruleDefaults, 'rule-options.md')}`,
+    `## sink\n\nDefaults of sink properties: ${names(sinkDefaults, 'properties.md')}`,
+  )
 }
 
 /** The list the conformance runner checks, by reason. */

@@ -101,7 +101,7 @@ export const basicSpecs: OptionSpecs = {
   },
 }
 
-const sourceSpecs: OptionSpecs = {
+export const sourceSpecs: OptionSpecs = {
   httpServerIp: {
     type: 'string',
     default: source.httpServerIp,
@@ -111,12 +111,12 @@ const sourceSpecs: OptionSpecs = {
   httpServerTls: tls,
 }
 
-const securitySpecs: OptionSpecs = {
+export const securitySpecs: OptionSpecs = {
   tls: { type: 'map', docs: 'Target of tls: "default".' },
   encryption: { type: 'map', docs: 'Target of encryption: "default".' },
 }
 
-const ruleDefaults = [
+export const ruleDefaults = [
   'isEventTime',
   'lateTolerance',
   'concurrency',
@@ -127,7 +127,7 @@ const ruleDefaults = [
   'checkpointInterval',
   'restartStrategy',
 ]
-const sinkDefaults = [
+export const sinkDefaults = [
   'enableCache',
   'memoryCacheThreshold',
   'maxDiskCache',

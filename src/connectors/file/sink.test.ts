@@ -134,6 +134,7 @@ describe('flushing', () => {
     await direct.close()
   })
 
+  // Only Linux has a device that is always full.
   it.runIf(existsSync('/dev/full'))('a full disk is a clear, retriable error, and memory stays bounded', async () => {
     const lost: number[] = []
     const context = testContext({ lost: (count) => void lost.push(count) })
