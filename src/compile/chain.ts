@@ -18,6 +18,7 @@ import { inputsOf } from '../plan/nodes.ts'
 import type { CallExpression, SelectField, SortKey } from '../sql/ast.ts'
 import { explainExpression } from '../sql/explain.ts'
 import { aggregateHitNames, usesHits } from './call.ts'
+import type { ColumnarWindowOptions } from './columnar/window.ts'
 import { compileExpression, compileOrMissing, type ExpressionContext } from './expression.ts'
 import { countHit, hitState, withOwnHits } from './hits.ts'
 import { compileStatefulNode } from './stateful.ts'
@@ -59,6 +60,8 @@ export interface ChainOptions {
   readonly limits: OperatorLimits
   /** What statefully kept rows depend on beside the statement. Absent = the defaults of rule options. */
   readonly stateful?: StatefulOptions
+  /** Another operator for the plan's incremental window, or null. */
+  readonly incrementalWindow?: (options: ColumnarWindowOptions) => Operator | null
 }
 
 /** Rule options and surroundings of windows, watermarks, joins and lookups. */

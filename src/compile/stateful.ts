@@ -117,13 +117,14 @@ function compileWindow(node: WindowNode, options: ChainOptions): Operator[] {
     )
   }
   const spec = windowSpec(node, options)
-  operators.push(
-    node.incremental
-      ? createIncrementalWindow(spec, compileAggregation(node.incremental, options))
-      : createWindow(spec),
-  )
+  operators.push(node.incremental ? incrementalWindow(node.incremental, spec, options) : createWindow(spec))
   for (const name of options.namesOf(node).slice(operators.length)) operators.push(passThrough(name))
   return operators
+}
+
+function incrementalWindow(incremental: IncrementalAggregation, spec: WindowSpec, options: ChainOptions): Operator {
+  const aggregation = compileAggregation(incremental, options)
+  return options.incrementalWindow?.({ spec, aggregation }) ?? createIncrementalWindow(spec, aggregation)
 }
 
 function passThrough(name: string): Operator {

@@ -1,10 +1,14 @@
 /** Puts a rule on the columnar lane where it has a columnar form, and keeps the counters its operators would have kept. */
 import { compileColumnar } from '../compile/columnar/index.ts'
+import { type ColumnarWindow, type ColumnarWindowOptions, compileColumnarWindow } from '../compile/columnar/window.ts'
 import type { ExpressionContext } from '../compile/expression.ts'
 import type { ColumnType } from '../formats/contract.ts'
 import { loadFormat } from '../formats/index.ts'
+import type { Operator } from '../operators/contract.ts'
+import type { LogicalPlan } from '../plan/logical.ts'
 import type { NodeMetrics } from '../runtime/metrics.ts'
 import type { ColumnarLane } from '../runtime/rule-runner.ts'
+import { wantedColumns } from './column-types.ts'
 import type { EngineEnvironment } from './environment.ts'
 import type { PlannedRule } from './rule-run.ts'
 import type { ResolvedSink } from './sink-run.ts'
@@ -19,8 +23,17 @@ export interface LaneMetrics {
   readonly sinks: readonly NodeMetrics[]
 }
 
-/** True when payloads may go to the rule undecoded; the plan itself is asked by {@link createColumnarLane}. */
-export function laneIsPossible(planned: PlannedRule): boolean {
+/** True when payloads may go to the rule undecoded; the plan itself is asked later. */
+function laneIsPossible(planned: PlannedRule): boolean {
+  return (
+    sourceFits(planned) &&
+    planned.sinks.length > 0 &&
+    planned.sinks.every((sink) => fits(sink, planned.sinks[0] as ResolvedSink))
+  )
+}
+
+/** One stream of its own that hands over plain JSON. */
+function sourceFits(planned: PlannedRule): boolean {
   const [source, ...others] = planned.sources.values()
   if (!source || others.length > 0 || planned.plan.sources.length !== 1 || planned.plan.graph) return false
   const { facts, format, connector, definition } = source
@@ -31,9 +44,7 @@ export function laneIsPossible(planned: PlannedRule): boolean {
     !facts.decompress &&
     !facts.payloadDecoder &&
     !facts.rateLimit &&
-    !definition.options.shared &&
-    planned.sinks.length > 0 &&
-    planned.sinks.every((sink) => fits(sink, planned.sinks[0] as ResolvedSink))
+    !definition.options.shared
   )
 }
 
@@ -41,7 +52,7 @@ function fits(sink: ResolvedSink, first: ResolvedSink): boolean {
   return sink.plainJson && !sink.common.omitIfEmpty && sink.common.sendSingle === first.common.sendSingle
 }
 
-/** Null when the plan has no columnar form. */
+/** Null when the rule has no columnar form. */
 export async function createColumnarLane(
   environment: EngineEnvironment,
   planned: PlannedRule,
@@ -49,6 +60,7 @@ export async function createColumnarLane(
   columns: ReadonlyMap<string, ColumnType> | null,
   metrics: LaneMetrics,
 ): Promise<ColumnarLane | null> {
+  if (!laneIsPossible(planned)) return null
   const { clock } = environment
   const [source] = planned.sources.values()
   const [sink] = planned.sinks
@@ -88,6 +100,58 @@ export async function createColumnarLane(
         node.lastInvocation = delivery.chunk.timestamp
       }
       return counts
+    },
+  }
+}
+
+/** A window that decodes, filters and aggregates undecoded payloads itself; what leaves it are rows, as from any window. */
+export interface WindowLane {
+  /** The operator in place of the plan's window; null where this window has no columnar form. */
+  operator(plan: LogicalPlan, options: ColumnarWindowOptions): Operator | null
+  /** After `operator` has been asked: the way in for payloads, or null. */
+  lane(
+    metrics: Pick<LaneMetrics, 'decoder' | 'filter'> & { readonly window: NodeMetrics | undefined },
+  ): ColumnarLane | null
+}
+
+/** Null when the rule's source does not hand over plain JSON of one stream. */
+export async function createWindowLane(
+  environment: EngineEnvironment,
+  planned: PlannedRule,
+  expressions: ExpressionContext,
+): Promise<WindowLane | null> {
+  if (!sourceFits(planned)) return null
+  const [[node, source] = []] = planned.sources
+  if (!node || !source) return null
+  const fields = planned.plan.sources[0]?.fields ?? node.definition.fields
+  const decode = decodeOptions(environment, source, wantedColumns(node, fields))
+  const decoder = (await loadFormat('json')).decoder(decode, environment.schemas)
+  let window: ColumnarWindow | null = null
+  return {
+    operator(plan, options) {
+      window = compileColumnarWindow(plan, { expressions, decoder, decode }, options)
+      return window?.operator ?? null
+    },
+    lane(metrics) {
+      if (!window) return null
+      const { process } = window
+      return {
+        process(delivery, output) {
+          let undecoded = 0
+          const counts = process(delivery, {
+            failed(error, events, decoding) {
+              if (decoding) undecoded += events
+              ;(decoding ? metrics.decoder : metrics.window)?.exception(error.message, events)
+              output.failed(error, events, decoding)
+            },
+          })
+          const decoded = counts.received - undecoded
+          credit(metrics.decoder, counts.received, decoded)
+          credit(metrics.filter, decoded, decoded - counts.filtered)
+          credit(metrics.window, decoded - counts.filtered, 0)
+          return { ...counts, emitted: 0 }
+        },
+      }
     },
   }
 }

@@ -28,7 +28,7 @@ import type { SinkRunner } from '../runtime/sink-runner.ts'
 import type { StreamRunner } from '../runtime/stream-runner.ts'
 import { parseSelect } from '../sql/index.ts'
 import { wantedColumns } from './column-types.ts'
-import { createColumnarLane, laneIsPossible } from './columnar-lane.ts'
+import { createColumnarLane, createWindowLane } from './columnar-lane.ts'
 import type { EngineEnvironment } from './environment.ts'
 import { loadRuleState, saveRuleState } from './rule-state.ts'
 import { runningPlan } from './running-plan.ts'
@@ -164,6 +164,7 @@ export class RuleRun {
       partitions: options.partitionLimit,
     }
     const lookups = await attachLookups(environment, plan)
+    const windowLane = await createWindowLane(environment, planned, expressions)
     let chain: CompiledChain
     try {
       const running = runningPlan(plan, environment.functions, namesOf)
@@ -172,6 +173,7 @@ export class RuleRun {
         expressions,
         namesOf: running.namesOf,
         limits,
+        incrementalWindow: (window) => windowLane?.operator({ ...plan, root: running.root }, window) ?? null,
         stateful: {
           lateTolerance: options.lateTolerance,
           halfOpenSliding: options.planOptimizeStrategy.windowOption.windowVersion === 'v2',
@@ -260,15 +262,19 @@ export class RuleRun {
           stream.attach(attachment)
           own.push(stream)
           if (source.table) tables.push({ stream, bounded: resolved.connector.bounded })
-          if (stream.chain.raw && laneIsPossible(planned)) {
+          if (stream.chain.raw) {
             const named = (kind: string): NodeMetrics | undefined =>
               stages.find((x) => x.operator.name === kind)?.metrics
-            const lane = await createColumnarLane(environment, planned, expressions, columns, {
-              decoder: stream.chain.metrics[0],
-              filter: named('filter'),
-              project: named('project'),
-              sinks: sinks.flatMap((x) => x.chainMetrics),
-            })
+            const decoder = stream.chain.metrics[0]
+            const filter = named('filter')
+            const lane =
+              windowLane?.lane({ decoder, filter, window: named('inc_agg_window') }) ??
+              (await createColumnarLane(environment, planned, expressions, columns, {
+                decoder,
+                filter,
+                project: named('project'),
+                sinks: sinks.flatMap((x) => x.chainMetrics),
+              }))
             if (lane) runner.useColumnarLane(lane)
           }
         }
