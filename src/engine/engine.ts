@@ -48,6 +48,7 @@ import { type EngineOptions, silentLog } from './settings.ts'
 import { SharedStreams } from './shared-streams.ts'
 import { sourceFormat, sourceType } from './source-properties.ts'
 import { createDecoder, resolveSource } from './source-run.ts'
+import { Trials } from './trials.ts'
 
 export type StreamKind = 'stream' | 'table'
 
@@ -99,6 +100,8 @@ export class Engine {
   readonly configuration: ConfigurationCatalog
   readonly connections: Connections
   readonly uploads: UploadCatalog
+  /** Trial runs: create, start, watch, stop. */
+  readonly trials: Trials
   #queries = 0
   #closed = false
 
@@ -118,6 +121,7 @@ export class Engine {
     this.#store = store
     this.#rules = rules
     this.#shared = new SharedStreams(environment)
+    this.trials = new Trials(environment, this.#shared)
   }
 
   /** Opens the store and loads definitions. Stored rules are not planned before {@link startStoredRules}. */
@@ -154,11 +158,11 @@ export class Engine {
       resources: createResourcePool(),
       topics: createTopicBus(),
       lookups: new LookupTables(),
+      checkpoints: store.table('checkpoints'),
       patrol: new Patrol(options.clock ?? systemClock, options.rulePatrolInterval),
       keyedState: new Map(),
     }
     return new Engine(environment, store, await RuleCatalog.open(store), configuration)
-      checkpoints: store.table('checkpoints'),
   }
 
   get clock(): Clock {
@@ -246,6 +250,7 @@ export class Engine {
     if (this.#closed) return
     this.#closed = true
     for (const rule of this.#managed.values()) rule.discard()
+    await this.trials.closeAll()
     await Promise.all([...this.#managed.values()].map((rule) => rule.exclusively(() => rule.stop('canceled manually'))))
     await this.connections.close()
     await this.#environment.lookups.closeAll()
@@ -477,7 +482,7 @@ export class Engine {
   async #runnersOf(stream: string): Promise<StreamRunner[]> {
     const shared = await this.#shared.runner(stream)
     const own = [...this.#managed.values()].flatMap((rule) => rule.run?.streams.filter((s) => s.name === stream) ?? [])
-    return shared ? [shared, ...own] : own
+    return [...(shared ? [shared] : []), ...own, ...this.trials.streams(stream)]
   }
 
   // --- rules ---
@@ -603,12 +608,12 @@ export class Engine {
     if (!rule && this.#rules.get(id) === undefined) throw new IxionError('NOT_FOUND', `rule ${id} not found`)
     await rule?.exclusively(() => rule.stop('canceled manually'))
     await this.#rules.delete(id)
+    await removeCheckpoints(this.#environment.checkpoints, id)
     this.#forget(id)
   }
 
   #forget(id: string): void {
     this.#managed.get(id)?.discard()
-    await removeCheckpoints(this.#environment.checkpoints, id)
     this.#managed.delete(id)
   }
 
