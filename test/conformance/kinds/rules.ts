@@ -1,6 +1,7 @@
 /** rules.jsonl: whole rules on a hand-moved clock; the harness stands in for sources and sink. */
 
 import type { ConnectorDefinition, SourceDefinition } from '../../../src/connectors/contract.ts'
+import { connectors as builtin } from '../../../src/connectors/index.ts'
 import { encodeJsonText } from '../../../src/core/json-encode.ts'
 import type { Value, ValueObject } from '../../../src/core/values.ts'
 import { createEngine, type Deliver, type Engine, type ManualClock, manualClock } from '../../../src/engine/index.ts'
@@ -24,7 +25,8 @@ function harness(clock: ManualClock) {
     emits,
     pausable: true,
     bounded: false,
-    options: {},
+    // Of the real connector: its configuration keys apply.
+    options: builtin.find((c) => c.name === name)?.source?.options ?? {},
     create: (datasource) => ({
       async connect() {},
       read: (deliver, signal) =>
