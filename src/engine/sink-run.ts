@@ -6,7 +6,7 @@ import { copyFields, isObject, setField, type Value, type ValueObject } from '..
 import { compressor } from '../formats/compression.ts'
 import type { EncodeOptions } from '../formats/contract.ts'
 import { encryptor } from '../formats/encryption.ts'
-import { formatNamed, loadFormat } from '../formats/index.ts'
+import { formatNamed } from '../formats/index.ts'
 import { type CompileTemplate, isTemplate } from '../formats/template/properties.ts'
 import { createTransform, type Transform, type TransformItem } from '../formats/transform.ts'
 import type { SinkFacts } from '../plan/topology.ts'
@@ -14,6 +14,7 @@ import { NodeMetrics } from '../runtime/metrics.ts'
 import { type ByteStep, createSinkChain, type MessageBatch, type TransformedMessage } from '../runtime/sink-chain.ts'
 import { SinkRunner } from '../runtime/sink-runner.ts'
 import { connectorContext, type EngineEnvironment } from './environment.ts'
+import { loadFormat } from './formats.ts'
 import { type CommonSinkOptions, readSinkOptions } from './sink-options.ts'
 
 export interface ResolvedSink {

@@ -77,3 +77,14 @@ export interface FormatDefinition {
   encoder(options: EncodeOptions, schemas: SchemaSource): Encoder
   batchWriter(options: EncodeOptions, schemas: SchemaSource): BatchWriter
 }
+
+/** What a custom module exports. Both functions are synchronous and may throw; the error's text becomes the row error's. */
+export interface CustomCodec {
+  /** One payload -> one row or several. `message` is the part of the schema id after the first dot, '' when none. */
+  decode?: (payload: Uint8Array, message: string) => ValueObject | ValueObject[]
+  /** An object, or a list of objects without sendSingle -> the payload, as bytes or as text sent in UTF-8. */
+  encode?: (value: Value, message: string) => Uint8Array | string
+}
+
+/** Runs the module text of schema `name`; throws when it cannot. Called once per decoder or encoder. */
+export type CustomLoader = (name: string, text: string) => CustomCodec

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { decodeUtf8, encodeUtf8 } from '../core/utf8.ts'
-import { type CustomCodec, customFormat } from './custom.ts'
+import type { CustomCodec } from './contract.ts'
+import { customFormat } from './custom.ts'
 import { decodeOptions } from './format.suite.ts'
 import { formatNamed, loadFormat } from './index.ts'
 

@@ -6,20 +6,9 @@
 import { IxionError, messageOf, RowError } from '../core/errors.ts'
 import { encodeUtf8 } from '../core/utf8.ts'
 import { isObject, type Value, type ValueObject } from '../core/values.ts'
-import type { FormatDefinition, SchemaSource } from './contract.ts'
+import type { CustomCodec, CustomLoader, FormatDefinition, SchemaSource } from './contract.ts'
 import { joinWriter } from './join-writer.ts'
 import { checkRows, checkSize } from './limits.ts'
-
-/** What a custom module exports. Both functions are synchronous and may throw; the error's text becomes the row error's. */
-export interface CustomCodec {
-  /** One payload -> one row or several. `message` is the part of the schema id after the first dot, '' when none. */
-  decode?(payload: Uint8Array, message: string): ValueObject | ValueObject[]
-  /** An object, or a list of objects without sendSingle -> the payload, as bytes or as text sent in UTF-8. */
-  encode?(value: Value, message: string): Uint8Array | string
-}
-
-/** Runs the module text of schema `name`; throws when it cannot. Called once per decoder or encoder. */
-export type CustomLoader = (name: string, text: string) => CustomCodec
 
 function open(schemaId: string | undefined, schemas: SchemaSource, load: CustomLoader | null): [CustomCodec, string] {
   const id = schemaId ?? ''
