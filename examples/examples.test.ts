@@ -1,8 +1,8 @@
 import { execFile, spawn, spawnSync } from 'node:child_process'
-import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
@@ -11,8 +11,8 @@ const root = fileURLToPath(new URL('..', import.meta.url))
 const tsx = 'node_modules/tsx/dist/cli.mjs'
 
 /** Runs an example as its first line says, and gives what it prints. */
-function run(name: string): string {
-  const { status, stdout, stderr } = spawnSync(process.execPath, [tsx, `examples/${name}`], {
+function run(file: string): string {
+  const { status, stdout, stderr } = spawnSync(process.execPath, [tsx, resolve(root, 'examples', file)], {
     cwd: root,
     encoding: 'utf8',
     timeout: 25_000,
@@ -83,6 +83,17 @@ async function freePort(): Promise<number> {
   await new Promise((resolve) => server.close(resolve))
   return port
 }
+
+test('the program in README.md runs as it stands', () => {
+  const program = /```ts\n([\s\S]*?)```/.exec(readFileSync(`${root}README.md`, 'utf8'))?.[1] ?? ''
+  const folder = mkdtempSync(join(tmpdir(), 'ixion-readme-'))
+  writeFileSync(join(folder, 'program.mts'), program)
+  try {
+    expect(run(join(folder, 'program.mts'))).toBe("[ { device: 'a', mean: 21 } ]\n")
+  } finally {
+    rmSync(folder, { recursive: true })
+  }
+})
 
 test('every example is tested here', () => {
   const examples = readdirSync(`${root}examples`).filter((f) => f.endsWith('.ts') && !f.endsWith('.test.ts'))

@@ -22,7 +22,7 @@ export async function startSample(print: (line: string) => void): Promise<Sample
   const client = await connectAsync(broker.url)
   client.on('error', () => {})
   client.on('message', (topic, payload) => print(`${topic} ${payload}`))
-  await client.subscribeAsync(RESULTS)
+  await client.subscribeAsync('alerts/#')
   const fleet = simulatedFleet()
   const timer = setInterval(() => {
     for (const { device, ...state } of fleet())
@@ -70,7 +70,7 @@ async function define(rest: string, broker: string, print: (line: string) => voi
     `  status     ${rest}/rules/hot/status`,
     `  ledger     ${rest}/rules/hot/ledger`,
     `  stream     ${rest}/streams/fleet`,
-    `Results follow as they reach topic ${RESULTS}. Ctrl-C stops.`,
+    `What reaches topics alerts/# follows. Ctrl-C stops.`,
     '',
   ]
   for (const line of lines) print(line)
