@@ -183,7 +183,7 @@ export async function startAedes(): Promise<TestBroker> {
   }
 }
 
-/** Fails, with what to do, when mosquitto is not installed: the caller must not skip silently. */
+/** Fails, with what to do, when mosquitto is not installed. */
 export async function startMosquitto(settings: readonly string[] = []): Promise<TestBroker> {
   const binary = mosquittoBinary()
   if (!binary)

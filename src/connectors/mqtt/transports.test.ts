@@ -15,6 +15,7 @@ import {
   item,
   makeSink,
   makeSource,
+  mosquittoBinary,
   never,
   run,
   startAedes,
@@ -99,7 +100,8 @@ describe('transports', () => {
     await throughIt(`ws://127.0.0.1:${await listen(http)}/mqtt`)
   })
 
-  it('MQTT 3.1 and a server without scheme (needs mosquitto)', async () => {
+  // aedes speaks no MQTT 3.1; .ci/run installs mosquitto.
+  it.skipIf(!mosquittoBinary())('MQTT 3.1 and a server without scheme', async () => {
     const broker = await startMosquitto()
     cleanups.push(() => broker.close())
     await throughIt(broker.url.replace('tcp://', ''), { protocolVersion: '3.1' })
