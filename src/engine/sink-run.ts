@@ -1,6 +1,6 @@
 /** From one action of a rule to its sink: connector, checked properties, transform, encoder, counters. */
 import type { RuleAction, RuleDocument } from '../catalog/rule-document.ts'
-import type { SinkDefinition } from '../connectors/contract.ts'
+import type { ConnectorContext, SinkDefinition } from '../connectors/contract.ts'
 import { IxionError, RowError } from '../core/errors.ts'
 import { copyFields, isObject, setField, type Value, type ValueObject } from '../core/values.ts'
 import { compressor } from '../formats/compression.ts'
@@ -52,7 +52,7 @@ export async function resolveSink(
     `${where} of rule ${rule}`,
   )
   formatNamed(common.format)
-  const dynamic = dynamicProperties(own)
+  const dynamic = dynamicProperties(own, connector.ownTemplates?.(own) ?? [])
   // Contradictions and template errors are found now, not at the first row.
   const compile = await templateCompiler(environment, common.dataTemplate !== '' || dynamic.size > 0)
   const makeTransform = (): Transform => createTransform({ ...common, templates: [...dynamic.values()] }, compile)
@@ -103,9 +103,11 @@ function layered(environment: EngineEnvironment, action: RuleAction): ValueObjec
   return merged
 }
 
-function dynamicProperties(own: ValueObject): Map<string, string> {
+/** Templates of the properties by dotted name, without those the connector renders itself (groups included). */
+function dynamicProperties(own: ValueObject, except: readonly string[]): Map<string, string> {
   const found = new Map<string, string>()
   const look = (value: Value, path: string): void => {
+    if (except.includes(path)) return
     if (typeof value === 'string') {
       if (isTemplate(value)) found.set(path, value)
     } else if (isObject(value)) {
@@ -186,8 +188,15 @@ export async function createSinkRun(
         ),
     },
   })
-  const runner = new SinkRunner({
-    sink: connector.create(own, connectorContext(environment, document.id)),
+  let runner: SinkRunner
+  runner = new SinkRunner({
+    sink: connector.create(
+      own,
+      connectorContext(environment, document.id, {
+        lost: (count, error) => runner.lost(count, error),
+        ...(await sinkHelpers(environment, sink)),
+      }),
+    ),
     acceptsLines: connector.acceptsLines?.(own) ?? false,
     chain,
     metrics: new NodeMetrics('sink', name, clock),
@@ -199,6 +208,19 @@ export async function createSinkRun(
     onRoom,
   })
   return { runner, chainMetrics: chain.metrics }
+}
+
+/** What some connectors cannot do on their own: templates over data that is no row, and zstd files. */
+async function sinkHelpers(
+  environment: EngineEnvironment,
+  { connector, own }: ResolvedSink,
+): Promise<Pick<ConnectorContext, 'renderTemplate' | 'zstdFrame'>> {
+  const templates = (connector.ownTemplates?.(own) ?? []).length > 0
+  const compile = templates ? await templateCompiler(environment, true) : null
+  return {
+    ...(compile && { renderTemplate: (template: string, data: Value) => compile(template)(data) }),
+    zstdFrame: async (bytes) => (await compressor('zstd'))(bytes),
+  }
 }
 
 /** Rendered text goes into a batch as it is. */

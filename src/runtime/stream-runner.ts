@@ -108,7 +108,8 @@ export class StreamRunner {
   /** Takes one chunk from the source (or from `POST /streams/{name}/data`); see Deliver for the promise. */
   accept(chunk: Chunk): void | Promise<void> {
     const { metrics, chain } = this.#o
-    const started = metrics.begin(chunk.kind === 'rows' ? chunk.rows.length : chunk.payloads.length)
+    const messages = messagesIn(chunk)
+    const started = metrics.begin(messages)
     const waits: Promise<void>[] = []
     const wait = (promise: void | Promise<void>): void => {
       if (promise) waits.push(promise)
@@ -132,8 +133,8 @@ export class StreamRunner {
         },
       )
     }
-    metrics.recordsOut += chunk.kind === 'rows' ? chunk.rows.length : chunk.payloads.length
-    metrics.end(started, chunk.kind === 'rows' ? chunk.rows.length : chunk.payloads.length)
+    metrics.recordsOut += messages
+    metrics.end(started, messages)
     if (waits.length === 0) {
       this.#settle(chunk)
       return
@@ -219,6 +220,11 @@ export class StreamRunner {
 
 function asError(error: unknown): Error {
   return error instanceof Error ? error : new Error(String(error))
+}
+
+function messagesIn(chunk: Chunk): number {
+  if (chunk.kind === 'rows') return chunk.rows.length
+  return chunk.packed ? chunk.packed.ranges.length / 2 : chunk.payloads.length
 }
 
 function sizeOf(chunk: Chunk): number {
