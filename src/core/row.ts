@@ -62,6 +62,11 @@ export type Batch =
       readonly rows: readonly Row[]
       readonly window: WindowRange | null
       readonly events: number
+      /**
+       * In front of a join with scan tables, `rows` taken apart: those of the item, and those of each table by emitter. A
+       * table's array is the same object until the table changes, so that what is known about it can be kept.
+       */
+      readonly apart?: { readonly rows: readonly Row[]; readonly tables: ReadonlyMap<string, readonly Row[]> }
     }
   | {
       readonly kind: 'groups'

@@ -127,6 +127,61 @@ it('finds by hash exactly what trying every pair finds, errors included', () => 
   )
 })
 
+it('finds the same beside tables, whose index it keeps until they change', () => {
+  const table = (emitter: string, keys: readonly Value[]): Row[] => keys.map((k, id) => row(emitter, { id, k }))
+  const keys = fc.array(mixedKey, { minLength: 3, maxLength: 40 })
+  fc.assert(
+    fc.property(
+      keys,
+      keys,
+      fc.array(mixedKey, { maxLength: 6 }),
+      fc.constantFrom(...kinds),
+      (r, changed, items, kind) => {
+        const d = drive(joinOperator({ joins: [step(kind, true)], maxRows: 1e6 }), manualClock())
+        const first = table('r', r)
+        for (const tableRows of [first, first, table('r', changed)]) {
+          for (const k of items) {
+            const rows = [row('l', { id: 0, k })]
+            const before = { batches: d.batches.length, errors: d.errors.length }
+            const apart = { rows, tables: new Map([['r', tableRows]]) }
+            d.push({ kind: 'collection', rows: [...rows, ...tableRows], window: null, events: 1, apart })
+            const wanted = run([step(kind, false)], [...rows, ...tableRows])
+            const [got] = d.batches.slice(before.batches)
+            expect(got?.kind === 'collection' ? got.rows.map(components) : null).toEqual(wanted.joined)
+            expect(d.errors.slice(before.errors)).toEqual(wanted.errors)
+          }
+        }
+      },
+    ),
+    { numRuns: 100 },
+  )
+})
+
+it('reads the keys of an unchanged table once', () => {
+  let read = 0
+  const base = step('inner', true)
+  const equality = {
+    ...base.equality,
+    right: (r: Row) => {
+      read++
+      return r.message['k'] ?? null
+    },
+  } as JoinStep['equality']
+  const d = drive(joinOperator({ joins: [{ ...base, equality }], maxRows: 1e6 }), manualClock())
+  const tables = new Map([['r', Array.from({ length: 1000 }, (_, id) => row('r', { id, k: id }))]])
+  for (let i = 0; i < 10; i++) {
+    d.push({
+      kind: 'collection',
+      rows: [],
+      window: null,
+      events: 1,
+      apart: { rows: [row('l', { id: i, k: i })], tables },
+    })
+  }
+  expect(d.batches).toHaveLength(10)
+  expect(read).toBe(1000)
+})
+
 it('joins two inputs of 10,000 rows with one evaluation of ON per pair that matches', () => {
   const n = 10_000
   let evaluated = 0

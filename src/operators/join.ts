@@ -37,18 +37,21 @@ export interface JoinOptions {
 
 export function joinOperator({ joins, maxRows }: JoinOptions): Operator {
   const scope: { window: WindowRange | null; group: null } = { window: null, group: null }
-  const steps = joins.map((step) => ({
-    ...step,
-    holds: step.on && nullIsError('Join', 'invalid join condition that returns non-bool value', step.on),
-  }))
+  const steps = joins.map(
+    (step): Step => ({
+      ...step,
+      holds: step.on && nullIsError('Join', 'invalid join condition that returns non-bool value', step.on),
+      index: null,
+    }),
+  )
   return {
     name: 'join',
     push(batch, out) {
       if (batch.kind !== 'collection') throw new Error('a join takes collections')
       scope.window = batch.window
-      const byEmitter = new Map<string, Row[]>()
-      for (const row of batch.rows) {
-        const rows = byEmitter.get(row.emitter)
+      const byEmitter = new Map<string, readonly Row[]>(batch.apart?.tables)
+      for (const row of batch.apart?.rows ?? batch.rows) {
+        const rows = byEmitter.get(row.emitter) as Row[] | undefined
         if (rows) rows.push(row)
         else byEmitter.set(row.emitter, [row])
       }
@@ -56,7 +59,7 @@ export function joinOperator({ joins, maxRows }: JoinOptions): Operator {
       try {
         for (const step of steps) {
           const left: readonly Row[] = joined ?? byEmitter.get(step.left) ?? []
-          joined = pair(step, step.holds, left, byEmitter.get(step.right) ?? [], scope, maxRows)
+          joined = pair(step, left, byEmitter.get(step.right) ?? [], scope, maxRows, batch.apart !== undefined)
         }
       } catch (error) {
         out.fail(asRowError(error), batch.events)
@@ -68,14 +71,30 @@ export function joinOperator({ joins, maxRows }: JoinOptions): Operator {
   }
 }
 
+interface Step extends JoinStep {
+  readonly holds: Predicate | null
+  /** Of the inner rows met last, where they may come again (a table). */
+  index: { readonly of: readonly Row[]; readonly index: InnerIndex | null } | null
+}
+
+/** Inner rows by key. Null instead of one: only trying every pair gives the right result, or the right error. */
+interface InnerIndex {
+  /** What kind all keys are of; null = there is none but null. */
+  readonly kind: KeyKind | null
+  readonly buckets: ReadonlyMap<Value, readonly Row[]>
+}
+
+type KeyKind = 'number' | 'string' | 'boolean'
+
 function pair(
-  step: JoinStep,
-  holds: Predicate | null,
+  step: Step,
   left: readonly Row[],
   right: readonly Row[],
   scope: EvaluationScope,
   maxRows: number,
+  keep: boolean,
 ): Row[] {
+  const { holds } = step
   const result: Row[] = []
   const add = (row: Row): void => {
     if (result.length >= maxRows) {
@@ -86,7 +105,7 @@ function pair(
   const outer = step.kind === 'right' ? right : left
   const inner = step.kind === 'right' ? left : right
   const keepsOuter = step.kind === 'left' || step.kind === 'right' || step.kind === 'full'
-  const candidates = step.kind === 'cross' ? null : indexOf(step, outer, inner, scope)
+  const candidates = step.kind === 'cross' ? null : candidatesOf(step, outer, inner, scope, keep)
   const matched = step.kind === 'full' ? new Set<Row>() : null
   for (const [i, o] of outer.entries()) {
     let found = false
@@ -108,64 +127,102 @@ function partsOf(row: Row): readonly Row[] {
 }
 
 const none: readonly Row[] = []
+/** Fewer pairs than this are tried. */
+const FEW = 64
 
-/**
- * For each outer row the inner rows its equality can hold for, in order; null where only trying every pair gives the same result:
- * keys of kinds whose comparison fails, or a condition before the equality that fails.
- */
-function indexOf(
-  step: JoinStep,
+/** For each outer row the inner rows its equality can hold for, in order; null = all pairs are to be tried. */
+function candidatesOf(
+  step: Step,
   outer: readonly Row[],
   inner: readonly Row[],
   scope: EvaluationScope,
+  keep: boolean,
 ): ((outer: number) => readonly Row[]) | null {
   const { equality } = step
-  if (!equality || outer.length * inner.length < 64) return null
+  if (!equality || outer.length * inner.length < FEW) return null
   const outerSide = step.kind === 'right' ? 'right' : 'left'
-  const [outerKey, innerKey] = outerSide === 'left' ? [equality.left, equality.right] : [equality.right, equality.left]
-  const outerKeys: (Value | undefined)[] = []
-  const innerKeys: (Value | undefined)[] = []
+  if (step.index?.of !== inner) {
+    const index = indexOf(equality, outerSide === 'left' ? 'right' : 'left', inner, scope)
+    if (!keep) return index && probe(equality, outerSide, outer, index, scope)
+    step.index = { of: inner, index }
+  }
+  const { index } = step.index
+  return index && probe(equality, outerSide, outer, index, scope)
+}
+
+function indexOf(
+  equality: JoinEquality,
+  side: 'left' | 'right',
+  rows: readonly Row[],
+  scope: EvaluationScope,
+): InnerIndex | null {
+  const keys = keysOf(equality, side, rows, scope)
+  if (!keys) return null
+  let kind: KeyKind | null = null
+  for (const key of keys) {
+    if (key === null) continue
+    const own = kindOfKey(key)
+    if (own === null || (kind !== null && own !== kind)) return null
+    kind = own
+  }
+  const buckets = new Map<Value, Row[]>()
+  keys.forEach((key, i) => {
+    if (key === null || Number.isNaN(key)) return
+    const bucket = buckets.get(bucketOf(key))
+    if (bucket) bucket.push(rows[i] as Row)
+    else buckets.set(bucketOf(key), [rows[i] as Row])
+  })
+  return { kind, buckets }
+}
+
+function probe(
+  equality: JoinEquality,
+  side: 'left' | 'right',
+  rows: readonly Row[],
+  { kind, buckets }: InnerIndex,
+  scope: EvaluationScope,
+): ((outer: number) => readonly Row[]) | null {
+  const keys = keysOf(equality, side, rows, scope)
+  if (!keys) return null
+  // A key of another kind cannot be compared: the error is that of the first such pair.
+  if (kind !== null && keys.some((key) => key !== null && kindOfKey(key) !== kind)) return null
+  return (i) => {
+    const key = keys[i] as Value
+    return key === null || Number.isNaN(key) ? none : (buckets.get(bucketOf(key)) ?? none)
+  }
+}
+
+/** The keys of one side; null when one fails, or a condition in front of the equality does. */
+function keysOf(
+  equality: JoinEquality,
+  side: 'left' | 'right',
+  rows: readonly Row[],
+  scope: EvaluationScope,
+): Value[] | null {
+  const before = equality.before.filter((b) => b.side === side)
+  const keys: Value[] = []
   try {
-    for (const { side, condition } of equality.before) {
-      for (const row of side === outerSide ? outer : inner) {
+    for (const row of rows) {
+      for (const { condition } of before) {
         const value = condition(row, scope)
         if (value !== null && typeof value !== 'boolean') return null
       }
+      keys.push(equality[side](row, scope))
     }
-    for (const row of outer) outerKeys.push(outerKey(row, scope))
-    for (const row of inner) innerKeys.push(innerKey(row, scope))
   } catch (error) {
     if (error instanceof RowError) return null
     throw error
   }
-  const kind = commonKind(outerKeys, innerKeys)
-  if (kind === null) return null
-  const text = (key: Value | undefined): Value | undefined => (kind === 'number' ? Number(key) : key)
-  const buckets = new Map<Value | undefined, Row[]>()
-  innerKeys.forEach((key, i) => {
-    if (key === null || Number.isNaN(key)) return
-    const row = inner[i] as Row
-    const bucket = buckets.get(text(key))
-    if (bucket) bucket.push(row)
-    else buckets.set(text(key), [row])
-  })
-  return (i) => {
-    const key = outerKeys[i]
-    return key === null || Number.isNaN(key) ? none : (buckets.get(text(key)) ?? none)
-  }
+  return keys
 }
 
-/** The kind all keys share, null when two of them cannot be compared (or only in ways a hash does not see, as times). */
-function commonKind(...sides: readonly (readonly (Value | undefined)[])[]): 'number' | 'string' | 'boolean' | null {
-  let kind: 'number' | 'string' | 'boolean' | undefined
-  for (const keys of sides) {
-    for (const key of keys) {
-      if (key === null) continue
-      const own = typeof key === 'bigint' ? 'number' : typeof key
-      if (own !== 'number' && own !== 'string' && own !== 'boolean') return null
-      if (kind !== undefined && own !== kind) return null
-      kind = own
-    }
-  }
-  return kind ?? 'string'
+/** Null for kinds whose equality a hash does not see (times) or that cannot be compared. */
+function kindOfKey(key: Value): KeyKind | null {
+  const kind = typeof key === 'bigint' ? 'number' : typeof key
+  return kind === 'number' || kind === 'string' || kind === 'boolean' ? kind : null
+}
+
+/** int64 and float64 compare as float64, so they share buckets; ON decides. */
+function bucketOf(key: Value): Value {
+  return typeof key === 'bigint' ? Number(key) : key
 }

@@ -132,6 +132,31 @@ describe('a rule with qos 1', () => {
     expect(seen).toEqual([{ c: 3n }])
   })
 
+  it('saves windows of undecoded payloads too', async () => {
+    const clock = manualClock({ start: START })
+    const store = disk()
+    const source = manualSource('fed', { emits: 'bytes', now: () => clock.now() })
+    const sql = 'SELECT k, count(*) AS c, sum(v) AS s FROM s GROUP BY k, TUMBLINGWINDOW(ss, 10)'
+    const first = await open(store, clock, [source.connector])
+    await first.execute('CREATE STREAM s () WITH (TYPE="fed", DATASOURCE="in", FORMAT="json")')
+    await first.createRule(RULE({ enableSaveStateBeforeStop: true }, sql))
+    await clock.advance(1000)
+    await source.json([
+      { k: 'a', v: 1 },
+      { k: 'b', v: 2 },
+    ])
+    await first.close()
+    const second = await open(store, clock, [source.connector])
+    const seen = await results(second)
+    await clock.advance(0)
+    await source.json([{ k: 'a', v: 5 }])
+    await clock.advance(10_000)
+    expect(seen).toEqual([
+      { k: 'a', c: 2n, s: 6 },
+      { k: 'b', c: 1n, s: 2 },
+    ])
+  })
+
   it('starts without state when its SQL has changed', async () => {
     const clock = manualClock({ start: START })
     const source = manualSource('fed')
