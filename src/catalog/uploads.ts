@@ -51,7 +51,12 @@ export class UploadCatalog {
   }
 
   async delete(name: string): Promise<void> {
-    await rm(this.#inside(name))
+    try {
+      await rm(this.#inside(name))
+    } catch (error) {
+      if (error instanceof IxionError) throw error
+      throw new IxionError('INVALID_DOCUMENT', messageOf(error), { cause: error })
+    }
     await this.#table.delete(name)
   }
 

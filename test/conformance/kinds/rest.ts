@@ -19,6 +19,7 @@ type Step = Record<string, any>
 /** How long a step that waits for data may take to come true, ms. */
 const PATIENCE = 5000
 const RECEIVE_PATIENCE = 20_000
+const SUBSCRIBED = 300
 
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
 
@@ -82,6 +83,7 @@ export async function run(c: Case): Promise<Outcome> {
   }
   try {
     await prepare(flow, threads.flat())
+    await untilMidWindow(JSON.stringify(c))
     const outcomes = await Promise.all(threads.map((steps) => runThread(flow, steps)))
     return outcomes.find((o) => !o.ok) ?? pass
   } finally {
@@ -90,6 +92,15 @@ export async function run(c: Case): Promise<Outcome> {
     await broker?.close()
     rmSync(folder, { recursive: true, force: true })
   }
+}
+
+/** A plan that waits 5 s for a window of 10 s or more is started so that the window ends within its wait. */
+async function untilMidWindow(plan: string): Promise<void> {
+  const size = Number(/TUMBLINGWINDOW\(ss, (\d+)\)/i.exec(plan)?.[1] ?? 0) * 1000
+  if (size < 10_000) return
+  const target = size * 0.65
+  const wait = target - (Date.now() % size)
+  await pause(wait >= 0 ? wait : wait + size)
 }
 
 /** Subscriptions exist before the first call. */
@@ -112,6 +123,9 @@ async function prepare(flow: Flow, steps: readonly Step[]): Promise<void> {
 async function runThread(flow: Flow, steps: readonly Step[]): Promise<Outcome> {
   for (const [index, step] of steps.entries()) {
     if (step['delayBeforeMs']) await pause(step['delayBeforeMs'])
+    // The recorded plans have pauses here: a subscription is made and a message has arrived by then.
+    const changes = step['method'] && step['method'] !== 'GET' && steps[index - 1]?.['mqttPublish']
+    if (changes || (step['mqttPublish'] && steps[index - 1]?.['method'])) await pause(SUBSCRIBED)
     const problem = await runStep(flow, step)
     if (problem !== null) {
       return fail(`step ${index} ${step['method'] ?? ''} ${step['path'] ?? step['name'] ?? ''}: ${problem}`)
