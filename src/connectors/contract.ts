@@ -152,6 +152,7 @@ export interface Sink {
  * `dynamic` under its dotted name (`headers.X-Id`, `properties.unit`).
  */
 export interface SinkItem {
+  /** With `lines`, the sink's until the send has settled; then the runtime uses the memory again. */
   readonly payload: Uint8Array | null
   readonly value: Value
   /** Rendered dynamic properties of this item (`topic`, `url` ...), by property name. */

@@ -90,13 +90,19 @@ export interface Running {
   stop(): Promise<void>
 }
 
+/** The chunk with payloads of its own: the source may use its memory again once they are accepted. */
+function kept(chunk: Chunk): Chunk {
+  if (chunk.kind === 'rows' || chunk.packed) return chunk
+  return { ...chunk, payloads: chunk.payloads.map((payload) => Buffer.from(payload)) }
+}
+
 /** Connects and reads a source; `answer` is what deliver returns (default: accepted at once). */
 export async function run(source: Source, answer?: (chunk: Chunk) => void | Promise<void>): Promise<Running> {
   const controller = new AbortController()
   const chunks: Chunk[] = []
   const waiters = new Set<() => void>()
   const deliver: Deliver = (chunk) => {
-    chunks.push(chunk)
+    chunks.push(answer ? chunk : kept(chunk))
     for (const waiter of waiters) waiter()
     if (answer) return answer(chunk)
     chunk.settled?.(null)

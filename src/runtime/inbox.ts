@@ -1,4 +1,5 @@
 /** The bounded queue in front of one input of a rule, with the stream's BUFFER_FULL_POLICY (DESIGN.md, back-pressure). */
+import type { ByteChunk } from '../connectors/contract.ts'
 import { type Delivery, eventsOf } from './delivery.ts'
 
 export type FullPolicy = 'block' | 'dropOldest' | 'dropNewest'
@@ -49,11 +50,11 @@ export class Inbox {
       !this.empty && (this.#events + events > this.#o.maxEvents || this.#bytes + delivery.bytes > this.#o.maxBytes)
     if (this.#o.policy === 'dropNewest') {
       if (full()) this.#o.dropped(events)
-      else this.#add({ delivery, events, done: null })
+      else this.#add({ delivery: owned(delivery), events, done: null })
       return
     }
     while (full()) this.#o.dropped((this.take() as Entry).events)
-    this.#add({ delivery, events, done: null })
+    this.#add({ delivery: owned(delivery), events, done: null })
   }
 
   #add(entry: Entry): void {
@@ -79,4 +80,19 @@ export class Inbox {
       entry.done?.()
     }
   }
+}
+
+/** The source is told at once that its payloads are taken, and may use their memory again. */
+function owned(delivery: Delivery): Delivery {
+  if (delivery.kind !== 'chunk') return delivery
+  const { meta, timestamp, packed, framing } = delivery.chunk
+  const chunk: ByteChunk = {
+    kind: 'bytes',
+    payloads: packed ? [] : delivery.chunk.payloads.map((p) => new Uint8Array(p)),
+    meta,
+    timestamp,
+    ...(packed && { packed: { bytes: new Uint8Array(packed.bytes), ranges: packed.ranges } }),
+    ...(framing && { framing }),
+  }
+  return { ...delivery, chunk }
 }

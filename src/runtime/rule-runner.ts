@@ -136,9 +136,7 @@ export class RuleRunner {
           columnar: () => this.#columnar,
           maxEvents: options.maxEvents,
           maxBytes: options.maxBytes,
-          lines: (view, rows) => {
-            // The lane's buffer is used again at once; queues need bytes of their own.
-            const payload = view.slice()
+          lines: (payload, rows) => {
             for (const sink of options.sinks) sink.offerLines(payload, rows)
           },
           rowFailed: (error) => this.#rowFailed(plan.name, error),

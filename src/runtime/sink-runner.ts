@@ -3,6 +3,7 @@ import type { Clock } from '../core/clock.ts'
 import { IxionError, messageOf } from '../core/errors.ts'
 import { Ledger, type LedgerReading } from '../core/ledger.ts'
 import { type Backoff, backoff } from './backoff.ts'
+import { addLines, freeLines, isLines, linesItem } from './line-buffers.ts'
 import type { NodeMetrics } from './metrics.ts'
 import type { SinkChain } from './sink-chain.ts'
 
@@ -80,10 +81,16 @@ export class SinkRunner {
     this.#o.chain.offerError(error)
   }
 
-  /** Encoded messages, one a line, from the columnar lane. */
+  /** Encoded messages, one a line, from the columnar lane; the payload is copied. */
   offerLines(payload: Uint8Array, rows: number): void {
     this.ledger.received += rows
-    this.#enqueue(this.#o.acceptsLines ? [linesItem(payload, rows)] : splitLines(payload, rows))
+    if (!this.#o.acceptsLines) {
+      this.#enqueue(splitLines(payload.slice(), rows))
+      return
+    }
+    const last = this.#queue.at(-1)
+    if (isLines(last) && addLines(last, payload, rows)) this.#queuedRows += rows
+    else this.#enqueue([linesItem(payload, rows)])
   }
 
   #enqueue(items: readonly SinkItem[]): void {
@@ -199,11 +206,20 @@ export class SinkRunner {
     this.metrics.connected()
     this.ledger.emitted += item.rows
     this.#sendingRows -= item.rows
+    if (isLines(item)) freeLines(item)
   }
 
   #drop(item: SinkItem, reason: 'stopped' | 'sink_error'): void {
     this.ledger.drop(reason, item.rows)
     this.#sendingRows -= item.rows
+    if (isLines(item)) freeLines(item)
+  }
+
+  /** The connector could not keep results it had taken. */
+  lost(count: number, error: Error): void {
+    this.metrics.exception(error.message, count)
+    this.ledger.emitted -= count
+    this.ledger.drop('sink_error', count)
   }
 
   /** Sends what is queued, for at most `limit` ms, then closes. What is left counts as dropped, reason `stopped`. */
@@ -238,11 +254,8 @@ export class SinkRunner {
 }
 
 function sizeOf(item: SinkItem): number {
+  if (isLines(item)) return ITEM_OVERHEAD + item.buffer.length
   return ITEM_OVERHEAD + (item.payload ? item.payload.length : 192 * item.rows)
-}
-
-function linesItem(payload: Uint8Array, rows: number): SinkItem {
-  return { payload, value: null, dynamic: noDynamic, rows, lines: true }
 }
 
 const noDynamic: Readonly<Record<string, string>> = Object.freeze({})

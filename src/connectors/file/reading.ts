@@ -7,14 +7,38 @@ import { IxionError, messageOf } from '../../core/errors.ts'
 /** Bytes asked for at once. */
 export const CHUNK = 256 * 1024
 
+/** Bytes in front of a chunk in a buffer of {@link readBuffers}, free for the start of a line from the chunk before. */
+export const ROOM = 16 * 1024
+
+/** Memory to read into, used again: fresh memory for each chunk would cost more than the reading. */
+export interface ReadBuffers {
+  take(): Buffer
+  /** Nobody looks at this buffer any more. One that is not given back is just not used again. */
+  give(buffer: Buffer): void
+}
+
+export function readBuffers(): ReadBuffers {
+  const spare: Buffer[] = []
+  return {
+    take: () => spare.pop() ?? Buffer.allocUnsafeSlow(ROOM + CHUNK),
+    give: (buffer) => void spare.push(buffer),
+  }
+}
+
 /**
  * The file's bytes from decompressed position `from`, chunk by chunk; the next chunk is read while the last is in use. A file
- * that shrinks meanwhile just ends earlier; one that grows is read to the end seen. Throws STORAGE.
+ * that shrinks meanwhile just ends earlier; one that grows is read to the end seen. With `buffers`, each chunk of a file that
+ * is not compressed has a buffer for itself, {@link ROOM} bytes behind its start. Throws STORAGE.
  */
-export async function* readChunks(file: string, from: number, signal: AbortSignal): AsyncGenerator<Buffer> {
+export async function* readChunks(
+  file: string,
+  from: number,
+  signal: AbortSignal,
+  buffers = readBuffers(),
+): AsyncGenerator<Buffer> {
   try {
     if (isCompressed(file)) yield* skipBytes(decompressed(file), from)
-    else yield* plainChunks(file, from, signal)
+    else yield* plainChunks(file, from, signal, buffers)
   } catch (error) {
     if (error instanceof IxionError) throw error
     throw new IxionError('STORAGE', `cannot read ${file}: ${messageOf(error)}`, { cause: error })
@@ -25,18 +49,23 @@ export function isCompressed(file: string): boolean {
   return /\.(gz|zz|zst)$/i.test(file)
 }
 
-async function* plainChunks(file: string, from: number, signal: AbortSignal): AsyncGenerator<Buffer> {
+async function* plainChunks(
+  file: string,
+  from: number,
+  signal: AbortSignal,
+  buffers: ReadBuffers,
+): AsyncGenerator<Buffer> {
   const handle = await open(file, 'r')
   let next: Promise<Buffer> | undefined
   try {
     let position = from
-    next = readAt(handle, position)
+    next = readAt(handle, position, buffers.take())
     while (!signal.aborted) {
       const chunk: Buffer = await next
       next = undefined
       if (chunk.length === 0) return
       position += chunk.length
-      next = readAt(handle, position)
+      next = readAt(handle, position, buffers.take())
       yield chunk
     }
   } finally {
@@ -45,10 +74,9 @@ async function* plainChunks(file: string, from: number, signal: AbortSignal): As
   }
 }
 
-async function readAt(handle: FileHandle, position: number): Promise<Buffer> {
-  const buffer = Buffer.allocUnsafeSlow(CHUNK)
-  const { bytesRead } = await handle.read(buffer, 0, CHUNK, position)
-  return buffer.subarray(0, bytesRead)
+async function readAt(handle: FileHandle, position: number, buffer: Buffer): Promise<Buffer> {
+  const { bytesRead } = await handle.read(buffer, ROOM, CHUNK, position)
+  return buffer.subarray(ROOM, ROOM + bytesRead)
 }
 
 async function* decompressed(file: string): AsyncGenerator<Buffer> {
@@ -102,6 +130,8 @@ export interface LineBlock {
   readonly bytes: Buffer
   /** Decompressed position in the file behind this block. */
   readonly end: number
+  /** The buffer to give back when nobody looks at `bytes` any more. */
+  readonly buffer?: Buffer
 }
 
 export interface LineRules {
@@ -110,6 +140,8 @@ export interface LineRules {
   readonly maxLine: number
   /** A line beyond `maxLine` went by. */
   readonly tooLong: (bytes: number) => void
+  /** Each chunk lies in a buffer of {@link readBuffers}. */
+  readonly buffered?: boolean
 }
 
 /** Whole lines only, `\r\n` as `\n`, without the lines to skip. `from` is the position the chunks start at. */
@@ -147,7 +179,15 @@ export async function* lineBlocks(
 
   for await (const chunk of chunks) {
     position += chunk.length
-    let bytes: Buffer = carry ? Buffer.concat([carry, chunk]) : chunk
+    let buffer = rules.buffered ? Buffer.from(chunk.buffer) : undefined
+    let bytes: Buffer = chunk
+    if (carry && buffer && carry.length <= ROOM) {
+      bytes = buffer.subarray(ROOM - carry.length, ROOM + chunk.length)
+      bytes.set(carry)
+    } else if (carry) {
+      bytes = Buffer.concat([carry, chunk])
+      buffer = undefined
+    }
     carry = null
     if (first) {
       if (bytes.length < 3 && bytes.length > 0 && bytes[0] === 0xef) {
@@ -170,13 +210,18 @@ export async function* lineBlocks(
     const cut = bytes.lastIndexOf(LF) + 1
     const rest = bytes.subarray(cut)
     if (rest.length > rules.maxLine) overlong = rest.length
-    else if (rest.length > 0) carry = rest
+    else if (rest.length > 0 && buffer && rest.length <= ROOM) carry = Buffer.from(rest)
+    else if (rest.length > 0) {
+      carry = rest
+      buffer = undefined
+    }
     let whole = bytes.subarray(0, cut)
     while (skipStart > 0 && whole.length > 0) {
       whole = whole.subarray(whole.indexOf(LF) + 1)
       skipStart--
     }
-    if (whole.length > 0) yield* release({ bytes: withoutCr(whole), end: position - rest.length })
+    if (whole.length > 0)
+      yield* release({ bytes: withoutCr(whole), end: position - rest.length, ...(buffer && { buffer }) })
   }
   if (overlong > 0) rules.tooLong(overlong)
   if (carry && skipStart === 0) {

@@ -13,7 +13,7 @@ import { pause, untilAborted } from '../waiting.ts'
 import { csvReader } from './csv.ts'
 import { directoryWatcher } from './directory-watcher.ts'
 import { arrayPieces } from './json-array.ts'
-import { isCompressed, lineBlocks, readChunks } from './reading.ts'
+import { isCompressed, lineBlocks, readBuffers, readChunks } from './reading.ts'
 
 /** A JSON array file beyond this is delivered in pieces of about this size. */
 const WHOLE_ARRAY = 4 * 1024 * 1024
@@ -59,8 +59,15 @@ export function createFileSource(datasource: string, properties: ValueObject, co
     resume = null
     current = { file: file.path, position: from }
     const after = afterAcceptance(() => doAfterRead(file))
-    const hand = async (chunk: Chunk, end?: number): Promise<void> => {
-      const settled = after.track()
+    const hand = async (chunk: Chunk, end?: number, free?: () => void): Promise<void> => {
+      const accepted = after.track()
+      const settled =
+        accepted && free
+          ? (error: Error | null) => {
+              free()
+              accepted(error)
+            }
+          : (accepted ?? free)
       // Before the delivery: whoever takes the chunk may ask for the offset behind it at once.
       if (current && end !== undefined) current.position = end
       const room = reading.deliver(settled ? { ...chunk, settled } : chunk)
@@ -107,8 +114,9 @@ export function createFileSource(datasource: string, properties: ValueObject, co
 
   const metaOf = (file: FileInfo): readonly ValueObject[] => [{ file: file.path }]
 
-  const blocksOf = (file: FileInfo, from: number, signal: AbortSignal) =>
-    lineBlocks(readChunks(file.path, from, signal), from, {
+  const blocksOf = (file: FileInfo, from: number, signal: AbortSignal, buffers = readBuffers()) =>
+    lineBlocks(readChunks(file.path, from, signal, buffers), from, {
+      buffered: !isCompressed(file.path),
       skipStart: settings.ignoreStartLines,
       skipEnd: settings.ignoreEndLines,
       maxLine: settings.maxLineSize,
@@ -126,10 +134,11 @@ export function createFileSource(datasource: string, properties: ValueObject, co
     file: FileInfo,
     from: number,
     { signal }: Reading,
-    hand: (chunk: Chunk, end?: number) => Promise<void>,
+    hand: (chunk: Chunk, end?: number, free?: () => void) => Promise<void>,
   ): Promise<void> => {
     const meta = metaOf(file)
-    for await (const block of blocksOf(file, from, signal)) {
+    const buffers = readBuffers()
+    for await (const block of blocksOf(file, from, signal, buffers)) {
       if (settings.sendInterval > 0) {
         for (const line of splitLines(block.bytes)) {
           await hand({ kind: 'bytes', payloads: [line], meta, timestamp: clock.now() })
@@ -138,9 +147,11 @@ export function createFileSource(datasource: string, properties: ValueObject, co
         }
         if (current) current.position = block.end
       } else {
+        const { buffer } = block
         await hand(
           { kind: 'bytes', payloads: [block.bytes], meta, timestamp: clock.now(), framing: 'lines' },
           block.end,
+          buffer && settings.decodesToValues ? () => buffers.give(buffer) : undefined,
         )
       }
       if (signal.aborted) return
@@ -314,6 +325,8 @@ interface FileSettings {
   readonly path: string
   readonly fileType: string
   readonly format: string
+  /** Rows of the format do not look into the payload's memory. */
+  readonly decodesToValues: boolean
   readonly interval: number
   readonly sendInterval: number
   readonly actionAfterRead: number
@@ -349,6 +362,7 @@ function readSettings(datasource: string, properties: ValueObject, context: Conn
     path: join(directoryOf(path, context), datasource),
     fileType,
     format: (text(properties, 'format') || 'json').toLowerCase(),
+    decodesToValues: ['json', 'delimited'].includes((text(properties, 'format') || 'json').toLowerCase()),
     interval: number(properties, 'interval') ?? 0,
     sendInterval: number(properties, 'sendInterval') ?? 0,
     actionAfterRead,

@@ -17,7 +17,7 @@ export interface FileWriter {
   readonly name: string
   /** Bytes that have not been handed to the disk. */
   readonly waiting: number
-  /** Copies the bytes. */
+  /** Copies the bytes. Not while a flush is under way. */
   append(bytes: Uint8Array): void
   /** Hands what waits to the operating system. After an error it still waits; the next call tries again. */
   flush(): Promise<void>
@@ -27,7 +27,8 @@ export interface FileWriter {
   abandon(): Promise<void>
 }
 
-const BLOCK = 256 * 1024
+/** Memory kept between writes; a file written to less is given none. */
+const KEEP = 64 * 1024
 
 type Encode = (bytes: Buffer, last: boolean) => Promise<Buffer>
 
@@ -36,73 +37,74 @@ export async function fileWriter(name: string, layers: Layers): Promise<FileWrit
   await mkdir(dirname(name), { recursive: true })
   const handle = await open(name, 'w')
   const encode = layers.compression || layers.key ? encoder(layers) : undefined
-  let parts: Buffer[] = []
-  /** The part being filled, and how far. */
-  let block: Buffer | null = null
+  /** What was appended: `block[written .. filled]` waits. */
+  let block: Buffer = noBytes
   let filled = 0
-  let waiting = 0
+  let written = 0
   /** Encoded bytes the disk has not taken. */
-  let pending: Buffer | null = null
+  let pending: Buffer = noBytes
   let position = 0
   /** The encoder has got its last bytes. */
   let finished = false
   const isDevice = !(await handle.stat()).isFile()
 
-  const endBlock = (): void => {
-    if (block && filled > 0) parts.push(block.subarray(0, filled))
-    block = null
-    filled = 0
+  const grow = (needed: number): void => {
+    const larger = Buffer.allocUnsafeSlow(Math.max(4096, 2 * block.length, needed))
+    block.copy(larger, 0, written, filled)
+    block = larger
+    filled -= written
+    written = 0
+  }
+  const emptied = (): void => {
+    if (filled < KEEP) block = noBytes
+    filled = written = 0
+  }
+  const writePlain = async (): Promise<void> => {
+    while (written < filled) {
+      const { bytesWritten } = await handle.write(block, written, filled - written, position)
+      written += bytesWritten
+      position += bytesWritten
+    }
+    emptied()
+  }
+  const writePending = async (): Promise<void> => {
+    while (pending.length > 0) {
+      const { bytesWritten } = await handle.write(pending, 0, pending.length, position)
+      pending = pending.subarray(bytesWritten)
+      position += bytesWritten
+    }
   }
   const drain = async (last: boolean): Promise<void> => {
-    if (!pending && (waiting > 0 || last)) {
-      endBlock()
-      const plain = parts.length === 1 ? (parts[0] as Buffer) : Buffer.concat(parts, waiting)
-      parts = []
-      waiting = 0
-      pending = encode ? await encode(plain, last) : plain
-    }
-    while (pending && pending.length > 0) position += await writeSome()
-    pending = null
-  }
-  const writeSome = async (): Promise<number> => {
-    const bytes = pending as Buffer
-    const { bytesWritten } = await handle.write(bytes, 0, bytes.length, position)
-    pending = bytes.subarray(bytesWritten)
-    return bytesWritten
+    if (!encode) return writePlain()
+    await writePending()
+    if (filled === 0 && (!last || finished)) return
+    pending = await encode(block.subarray(0, filled), last)
+    finished = last
+    emptied()
+    await writePending()
   }
 
   return {
     name,
     get waiting() {
-      return waiting + (pending?.length ?? 0)
+      return filled - written + pending.length
     },
     append(bytes) {
-      waiting += bytes.length
-      if (block && filled + bytes.length > block.length) endBlock()
-      if (bytes.length > BLOCK / 4) {
-        endBlock()
-        parts.push(Buffer.from(bytes))
-        return
-      }
-      block ??= Buffer.allocUnsafeSlow(BLOCK)
+      if (filled + bytes.length > block.length) grow(filled - written + bytes.length)
       block.set(bytes, filled)
       filled += bytes.length
     },
-    async flush() {
-      if (pending) await drain(false)
-      await drain(false)
-    },
+    flush: () => drain(false),
     async close() {
-      if (pending) await drain(false)
-      if (!finished) await drain(true)
-      finished = true
-      await drain(false)
+      await drain(true)
       if (!isDevice) await handle.sync()
       await handle.close()
     },
     abandon: () => handle.close().catch(() => {}),
   }
 }
+
+const noBytes = Buffer.alloc(0)
 
 /** Each block is a gzip member or zstd frame of its own; a file of several is a valid file of the same kind. */
 function encoder(layers: Layers): Encode {

@@ -1,0 +1,57 @@
+/**
+ * Memory for encoded lines that wait for a sink, used again when they have been sent: at millions of rows a second fresh memory
+ * costs more than the copying.
+ */
+import type { SinkItem } from '../connectors/contract.ts'
+
+/** An item of many lines in a buffer of its own, which may have room for more. */
+export interface LinesItem extends SinkItem {
+  payload: Uint8Array
+  rows: number
+  readonly lines: true
+  readonly buffer: Uint8Array
+}
+
+/** Smallest buffer. The columnar lane's output comes in parts of at most twice this. */
+const SIZE = 64 * 1024
+/** Buffers kept for all sinks of the process together, and how large one of them may be. */
+const KEEP = 16
+const KEEP_SIZE = 2 * SIZE
+
+const spare: Uint8Array[] = []
+const noDynamic: Readonly<Record<string, string>> = Object.freeze({})
+
+/** Copies the lines. */
+export function linesItem(lines: Uint8Array, rows: number): LinesItem {
+  const needed = lines.length
+  const fits = spare.findLastIndex((b) => b.length >= needed)
+  const buffer = fits < 0 ? new Uint8Array(roundedUp(needed)) : (spare.splice(fits, 1)[0] as Uint8Array)
+  buffer.set(lines)
+  return { payload: buffer.subarray(0, needed), value: null, dynamic: noDynamic, rows, lines: true, buffer }
+}
+
+/** Copies more lines behind those of an item that is not being sent; false when there is no room. */
+export function addLines(item: LinesItem, lines: Uint8Array, rows: number): boolean {
+  const { buffer, payload } = item
+  const length = payload.length + lines.length
+  if (length > buffer.length) return false
+  buffer.set(lines, payload.length)
+  item.payload = buffer.subarray(0, length)
+  item.rows += rows
+  return true
+}
+
+/** The item has been sent or given up: nobody looks at its payload any more. */
+export function freeLines({ buffer }: LinesItem): void {
+  if (spare.length < KEEP && buffer.length <= KEEP_SIZE) spare.push(buffer)
+}
+
+export function isLines(item: SinkItem | undefined): item is LinesItem {
+  return item?.lines === true && 'buffer' in item
+}
+
+function roundedUp(bytes: number): number {
+  let size = SIZE
+  while (size < bytes) size *= 2
+  return size
+}
