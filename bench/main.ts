@@ -1,7 +1,7 @@
 /** Runs benches and prints their figures: a table, or with --json one JSON line per measure. */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { basename, join, resolve } from 'node:path'
+import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { benches } from './cases/index.ts'
 import { type Bench, type Contender, type Figures, type Measure, Skipped } from './contract.ts'
@@ -34,7 +34,7 @@ const runs = positive('runs', values.runs) as number
 const events = positive('events', values.events)
 const contenders: Contender[] = values.dist.map((folder) => ({
   kind: 'bundle',
-  name: basename(resolve(folder)),
+  name: folder,
   folder: resolve(folder),
 }))
 if (values.vs) contenders.push({ kind: 'command', name: 'peer', command: values.vs })

@@ -36,6 +36,8 @@ export interface RunResult {
   readonly cpuSeconds: number
   /** Until the rule runs: start-up, loading, planning. Part of `cpuSeconds`. */
   readonly startCpuSeconds: number
+  /** Time in the system's own code (reading, writing, page faults). Part of `cpuSeconds`. */
+  readonly systemSeconds: number
   readonly wallSeconds: number
   readonly peakResidentMB: number
   readonly peakAnonymousMB: number
@@ -196,6 +198,7 @@ export function figuresOf(result: RunResult, events: number): Figures {
     afterStartEventsPerCpuSecond: events / (result.cpuSeconds - result.startCpuSeconds),
     cpuSeconds: result.cpuSeconds,
     startCpuSeconds: result.startCpuSeconds,
+    systemSeconds: result.systemSeconds,
     wallSeconds: result.wallSeconds,
     peakResidentMB: result.peakResidentMB,
     peakAnonymousMB: result.peakAnonymousMB,

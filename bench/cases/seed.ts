@@ -70,6 +70,7 @@ export const seed: Bench = {
           const short = await run(bundle, few)
           const long = await run(bundle, many)
           return marginal(short, long, many.events - few.events, {
+            systemSeconds: long.systemSeconds - short.systemSeconds,
             peakResidentMB: long.peakResidentMB,
             peakAnonymousMB: long.peakAnonymousMB,
           })

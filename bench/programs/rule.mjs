@@ -59,6 +59,7 @@ const report = {
   startCpuSeconds,
   wallSeconds: performance.now() / 1000,
   peakResidentMB: process.resourceUsage().maxRSS / 1024,
+  systemSeconds: process.cpuUsage().system / 1e6,
   cpuSeconds: cpuSeconds(),
 }
 process.send({ report }, () => process.exit(0))
