@@ -1,6 +1,8 @@
 /** What the columnar lane is given and what it gives (DESIGN.md, "How the hot path gets its speed"). */
 import type { DecodeOptions, Decoder } from '../../formats/contract.ts'
 import type { ExpressionContext } from '../expression.ts'
+import type { BatchTaker } from './intake.ts'
+import type { WantedColumn } from './select-plan.ts'
 
 /** JSON payloads as a source hands them over: the bytes chunk of the connector contract. */
 export interface PayloadChunk {
@@ -30,6 +32,20 @@ export interface ColumnarCounts {
 /** A whole rule between source and sink. Synchronous; an output call may lead back into it. */
 export interface ColumnarChain {
   process(delivery: { readonly chunk: PayloadChunk }, output: ColumnarOutput): ColumnarCounts
+  /** The same work on a scan that other chains share. */
+  readonly member: ScanMember
+}
+
+/** A chain's part in a scan of several (shared-scan.ts). */
+export interface ScanMember extends BatchTaker {
+  readonly columns: readonly WantedColumn[]
+  readonly computed: number
+  readonly programBytes: number
+  /** From the next `open` on, the chain's column i is column `positions[i]` of `scanned` ones. */
+  place(positions: readonly number[], scanned: number): void
+  /** False when the chain is at work already: an output call has led back to the stream. */
+  open(chunk: PayloadChunk, output: ColumnarOutput): boolean
+  close(): ColumnarCounts
 }
 
 export interface ColumnarEnvironment {

@@ -8,16 +8,23 @@ import type { ScanSettings } from '../../kernel/kernel.ts'
 import { acquireKernel, kernelShape, releaseKernel } from '../../kernel/kernel.ts'
 import { type LoadedProgram, loadProgram, type OutputProgram, programBytes } from '../../kernel/program.ts'
 import type { LogicalPlan } from '../../plan/logical.ts'
-import type { ColumnarChain, ColumnarCounts, ColumnarEnvironment, ColumnarOutput } from './contract.ts'
+import type { ColumnarChain, ColumnarCounts, ColumnarEnvironment, ColumnarOutput, PayloadChunk } from './contract.ts'
 import { generalLane } from './general.ts'
 import { type LoopPlan, loopPlanOf, outputColumns } from './generate.ts'
-import { createIntake, type RowTaker, scanSettings } from './intake.ts'
+import { createDecider, type RowTaker, scanChunk, scanSettings } from './intake.ts'
 import { hasColumnarForm, loopFinder } from './loops.ts'
 import { outputConstants } from './output-constants.ts'
 import { OutputText } from './output-text.ts'
 import { type SelectedPlan, selectPlan } from './select-plan.ts'
 
-export type { ColumnarChain, ColumnarCounts, ColumnarEnvironment, ColumnarOutput, PayloadChunk } from './contract.ts'
+export type {
+  ColumnarChain,
+  ColumnarCounts,
+  ColumnarEnvironment,
+  ColumnarOutput,
+  PayloadChunk,
+  ScanMember,
+} from './contract.ts'
 
 /** Null when the plan, or one of its expressions, has no columnar form. */
 export function compileColumnar(plan: LogicalPlan, environment: ColumnarEnvironment): ColumnarChain | null {
@@ -64,15 +71,19 @@ function createChain(
 ): ColumnarChain {
   const { columns, computed } = outputColumns(loopPlan)
   const program = outputProgram(plan, columns, constants, environment.sendSingle)
+  const bytes = programBytes(program)
   const general = generalLane(plan, environment)
   const types = plan.columns.map((c) => c.type)
-  const intake = createIntake({ ...environment, types, findLoop: loopFinder(loopPlan, types) })
+  const decider = createDecider({ ...environment, types, findLoop: loopFinder(loopPlan, types) })
   const out = new OutputText()
   let settings: ScanSettings | null = null
   let active = false
   let nested: ColumnarChain | null = null
+  /** The program with the columns where a shared scan has them. */
+  let placed = program
 
-  // Of the process call in progress.
+  // Of the work in progress.
+  let current = program
   let output: ColumnarOutput
   let emitted = 0
   let job: LoadedProgram
@@ -84,7 +95,7 @@ function createChain(
 
   const taker: RowTaker = {
     begin(kernel) {
-      job = loadProgram(kernel, program)
+      job = loadProgram(kernel, current)
       return job.constants
     },
     selected: () => {},
@@ -113,25 +124,58 @@ function createChain(
     },
   }
 
+  const open = (running: OutputProgram, chunk: PayloadChunk, to: ColumnarOutput): void => {
+    active = true
+    current = running
+    output = to
+    emitted = 0
+    decider.open(taker, chunk.timestamp)
+  }
+  const close = (): ColumnarCounts => {
+    try {
+      out.flush(output)
+    } finally {
+      active = false
+    }
+    const { received, filtered } = decider.close()
+    return { received, emitted, filtered }
+  }
+
   return {
     process({ chunk }, to): ColumnarCounts {
       if (active) {
         nested ??= createChain(plan, loopPlan, constants, environment)
         return nested.process({ chunk }, to)
       }
-      settings ??= scanSettings(plan.columns, kernelShape, computed, programBytes(program), environment.decode)
+      settings ??= scanSettings(plan.columns, kernelShape, computed, bytes, environment.decode)
       const source = { kernel: acquireKernel(), settings }
-      active = true
-      output = to
-      emitted = 0
+      open(program, chunk, to)
       try {
-        const { received, filtered } = intake(() => source, chunk, taker)
-        out.flush(to)
-        return { received, emitted, filtered }
+        scanChunk(() => source, chunk, environment.decode, decider)
+        return close()
       } finally {
         active = false
         releaseKernel(source.kernel)
       }
+    },
+    member: {
+      columns: plan.columns,
+      computed,
+      programBytes: bytes,
+      typed: decider.typed,
+      place(positions, scanned) {
+        const own = plan.columns.length
+        const moved = columns.map((c) => (c < own ? (positions[c] as number) : scanned + c - own))
+        placed = outputProgram(plan, moved, constants, environment.sendSingle)
+      },
+      open(chunk, to) {
+        if (active) return false
+        open(placed, chunk, to)
+        return true
+      },
+      take: decider.take,
+      payload: decider.payload,
+      close,
     },
   }
 }

@@ -1,6 +1,6 @@
 /**
- * From payload chunks to decided rows: scans batches, runs the rule's loop over them, and hands on, in order, ranges of
- * passing rows and the messages that only the general evaluator can decide.
+ * From payload chunks to decided rows: scans batches, runs a rule's loop over them, and hands on, in order, ranges of passing
+ * rows and the messages that only the general evaluator can decide. Several rules may decide on the rows of one scan.
  */
 import type { Column } from '../../core/columns.ts'
 import { IxionError, RowError } from '../../core/errors.ts'
@@ -28,12 +28,34 @@ export interface RowTaker {
   failed(error: Error, decoding: boolean): void
 }
 
-export interface IntakeOptions {
+export interface DeciderOptions {
   readonly decoder: Decoder
-  readonly decode: DecodeOptions
   readonly types: readonly ColumnClass[]
   readonly findLoop: FindLoop
 }
+
+export interface IntakeOptions extends DeciderOptions {
+  readonly decode: DecodeOptions
+}
+
+/** Takes what scans give, in order. */
+export interface BatchTaker {
+  /** Columns have declared types: the rows of a payload stand or fall together. */
+  readonly typed: boolean
+  /** Rows and failures of one scan. */
+  take(kernel: Kernel, batch: ScannedBatch): void
+  /** A whole payload, for the general decoder. */
+  payload(bytes: Uint8Array): void
+}
+
+/** One rule's decisions, between `open` and `close`. Not re-entrant. */
+export interface Decider extends BatchTaker {
+  open(taker: RowTaker, timestamp: number): void
+  close(): IntakeCounts
+}
+
+/** Limits of payloads, as the general decoder has them. */
+export type ScanLimits = Pick<DecodeOptions, 'maxRows' | 'maxPayloadBytes'>
 
 export interface IntakeCounts {
   readonly received: number
@@ -64,13 +86,21 @@ export type ScanSource = () => { readonly kernel: Kernel; readonly settings: Sca
 /** The kernels are the caller's until the call returns. Not re-entrant. */
 export type Intake = (source: ScanSource, chunk: PayloadChunk, taker: RowTaker) => IntakeCounts
 
-export function createIntake({ decoder, decode, types, findLoop }: IntakeOptions): Intake {
+export function createIntake({ decode, ...options }: IntakeOptions): Intake {
+  const decider = createDecider(options)
+  return (source, chunk, taker) => {
+    decider.open(taker, chunk.timestamp)
+    scanChunk(source, chunk, decode, decider)
+    return decider.close()
+  }
+}
+
+export function createDecider({ decoder, types, findLoop }: DeciderOptions): Decider {
   const typed = types.some((t) => t !== 'dynamic')
   const counts = new Uint32Array(2)
 
-  // Of the call in progress.
+  // Since the last open.
   let taker: RowTaker
-  let source: ScanSource
   let timestamp = 0
   let received = 0
   let filtered = 0
@@ -220,17 +250,34 @@ export function createIntake({ decoder, decode, types, findLoop }: IntakeOptions
     return batch.bytes.slice(failure.start, failure.end)
   }
 
+  return {
+    typed,
+    take,
+    payload: generalPayload,
+    open(rows, time) {
+      taker = rows
+      timestamp = time
+      received = filtered = 0
+    },
+    close: () => ({ received, filtered }),
+  }
+}
+
+/** Scans a chunk from its first payload to its last. */
+export function scanChunk(source: ScanSource, chunk: PayloadChunk, limits: ScanLimits, to: BatchTaker): void {
+  const { maxRows, maxPayloadBytes } = limits
+
   /** An array with more rows than a batch holds, the first of which are in `batch`. */
   function takePartial(k: Kernel, settings: ScanSettings, batch: ScannedBatch): void {
-    const range = typed ? null : k.checkRest()
-    if (range === null || range.rows > decode.maxRows || range.end - range.start > decode.maxPayloadBytes) {
+    const range = to.typed ? null : k.checkRest()
+    if (range === null || range.rows > maxRows || range.end - range.start > maxPayloadBytes) {
       const whole = k.partialRange()
-      generalPayload(batch.bytes.slice(whole.start, whole.end))
+      to.payload(batch.bytes.slice(whole.start, whole.end))
       return
     }
     let part = batch
     for (;;) {
-      take(k, part)
+      to.take(k, part)
       if (!part.partial) return
       part = k.scanRest(settings)
     }
@@ -238,14 +285,14 @@ export function createIntake({ decoder, decode, types, findLoop }: IntakeOptions
 
   function takeBatch(k: Kernel, settings: ScanSettings, batch: ScannedBatch): void {
     if (batch.partial) takePartial(k, settings, batch)
-    else take(k, batch)
+    else to.take(k, batch)
   }
 
   /** True when one payload alone has more rows than allowed. */
   function tooManyRows(batch: ScannedBatch): boolean {
-    if (batch.rowCount <= decode.maxRows || batch.partial) return false
-    for (let r = decode.maxRows; r < batch.rowCount; r++) {
-      if (batch.rowPayloads[r] === batch.rowPayloads[r - decode.maxRows]) return true
+    if (batch.rowCount <= maxRows || batch.partial) return false
+    for (let r = maxRows; r < batch.rowCount; r++) {
+      if (batch.rowPayloads[r] === batch.rowPayloads[r - maxRows]) return true
     }
     return false
   }
@@ -253,12 +300,12 @@ export function createIntake({ decoder, decode, types, findLoop }: IntakeOptions
   function takeLines(text: Uint8Array): void {
     let at = 0
     while (at < text.length) {
-      if (text.length - at > decode.maxPayloadBytes) {
+      if (text.length - at > maxPayloadBytes) {
         // Never copied: a line beyond the limit only gives an error.
         const feed = text.indexOf(10, at)
         const line = text.subarray(at, feed < 0 ? text.length : feed)
-        if (line.length > decode.maxPayloadBytes) {
-          for (const payload of linesOf(line)) generalPayload(payload)
+        if (line.length > maxPayloadBytes) {
+          for (const payload of linesOf(line)) to.payload(payload)
           at += line.length + 1
           continue
         }
@@ -267,22 +314,22 @@ export function createIntake({ decoder, decode, types, findLoop }: IntakeOptions
       const batch = kernel.scanLines(settings, text, at, true)
       if (batch === null) return
       const end = at + batch.consumed
-      if (batch.consumed > decode.maxPayloadBytes || tooManyRows(batch)) {
-        for (const line of linesOf(text.subarray(at, end))) generalPayload(line)
+      if (batch.consumed > maxPayloadBytes || tooManyRows(batch)) {
+        for (const line of linesOf(text.subarray(at, end))) to.payload(line)
       } else takeBatch(kernel, settings, batch)
       at = end
     }
   }
 
-  function takeListed(chunk: PayloadChunk): void {
+  function takeListed(): void {
     const { packed, payloads } = chunk
     const total = packed ? packed.ranges.length / 2 : payloads.length
     const payloadAt = (i: number): Uint8Array =>
       packed ? packed.bytes.subarray(packed.ranges[2 * i], packed.ranges[2 * i + 1]) : (payloads[i] as Uint8Array)
     let at = 0
     while (at < total) {
-      if (payloadAt(at).length > decode.maxPayloadBytes) {
-        generalPayload(payloadAt(at++))
+      if (payloadAt(at).length > maxPayloadBytes) {
+        to.payload(payloadAt(at++))
         continue
       }
       const { kernel, settings } = source()
@@ -292,7 +339,7 @@ export function createIntake({ decoder, decode, types, findLoop }: IntakeOptions
       // A partial batch is one payload that is not finished yet.
       const end = at + (batch.partial ? 1 : batch.payloadsDone)
       if (tooManyRows(batch) || hasLarge(at, end, payloadAt)) {
-        for (let i = at; i < end; i++) generalPayload(payloadAt(i))
+        for (let i = at; i < end; i++) to.payload(payloadAt(i))
       } else takeBatch(kernel, settings, batch)
       at = end
     }
@@ -300,20 +347,13 @@ export function createIntake({ decoder, decode, types, findLoop }: IntakeOptions
 
   function hasLarge(from: number, to: number, payloadAt: (i: number) => Uint8Array): boolean {
     // Payloads above the limit are long: a batch of several holds at most one piece of bytes.
-    if (decode.maxPayloadBytes >= 1 << 20) return false
-    for (let i = from; i < to; i++) if (payloadAt(i).length > decode.maxPayloadBytes) return true
+    if (maxPayloadBytes >= 1 << 20) return false
+    for (let i = from; i < to; i++) if (payloadAt(i).length > maxPayloadBytes) return true
     return false
   }
 
-  return (from, chunk, rows) => {
-    taker = rows
-    source = from
-    timestamp = chunk.timestamp
-    received = filtered = 0
-    if (chunk.framing === 'lines' && !chunk.packed) for (const text of chunk.payloads) takeLines(text)
-    else takeListed(chunk)
-    return { received, filtered }
-  }
+  if (chunk.framing === 'lines' && !chunk.packed) for (const text of chunk.payloads) takeLines(text)
+  else takeListed()
 }
 
 /** Payloads with a value that the declared type does not take as it is; null = none. */

@@ -1,0 +1,134 @@
+import { describe, expect, it } from 'vitest'
+import { manualClock } from '../../core/clock.ts'
+import { decodeUtf8, encodeUtf8 } from '../../core/utf8.ts'
+import { wantedColumns } from '../../engine/column-types.ts'
+import type { DecodeOptions } from '../../formats/contract.ts'
+import { jsonFormat } from '../../formats/json.ts'
+import { builtinFunctions as functions } from '../../functions/index.ts'
+import { damaged, randomPayload, seeded } from '../../kernel/random-json.ts'
+import { planSelect } from '../../plan/index.ts'
+import type { PlanNode, SourceNode } from '../../plan/logical.ts'
+import { parseSelect, parseStatement } from '../../sql/index.ts'
+import { newHitCounter } from '../expression.ts'
+import { type ColumnarChain, type ColumnarOutput, compileColumnar, type PayloadChunk } from './index.ts'
+import { SharedScan } from './shared-scan.ts'
+
+const limits = { wholeNumbersAsInt64: false, maxPayloadBytes: 1 << 20, maxDepth: 20, maxRows: 10_000 }
+
+function chainOf(sql: string, fields = ''): ColumnarChain {
+  const stream = parseStatement(`CREATE STREAM s (${fields}) WITH (DATASOURCE="x", FORMAT="json")`, { functions })
+  if (stream.kind !== 'createStream') throw new Error('no stream')
+  const plan = planSelect(parseSelect(sql, { functions }), { stream: () => stream, functions })
+  let node: PlanNode = plan.root
+  while (node.kind !== 'source') node = (node as Extract<PlanNode, { input: PlanNode }>).input
+  const decode: DecodeOptions = { columns: wantedColumns(node as SourceNode, null), ...limits }
+  const call = {
+    clock: manualClock(),
+    timezone: 'UTC',
+    ruleId: 'r',
+    ruleStart: 0,
+    row: null,
+    window: null,
+    keyedState: { get: () => undefined },
+    props: {},
+  }
+  const chain = compileColumnar(plan, {
+    expressions: { functions, call, states: new Map(), hits: newHitCounter(), aggregateHits: newHitCounter() },
+    decoder: jsonFormat.decoder(decode, { schemaText: () => undefined }),
+    decode,
+    sendSingle: true,
+  })
+  if (!chain) throw new Error(`no columnar form: ${sql}`)
+  return chain
+}
+
+function record(onLines?: () => void): ColumnarOutput & { readonly seen: string[] } {
+  const seen: string[] = []
+  return {
+    seen,
+    lines(payload) {
+      seen.push(...decodeUtf8(payload).split('\n').slice(0, -1))
+      onLines?.()
+    },
+    failed: (error, events, decoding) => void seen.push(`${events} ${decoding} ${error.message}`),
+  }
+}
+
+const statements: readonly (readonly [sql: string, fields?: string])[] = [
+  ['SELECT a, b FROM s WHERE a > 2'],
+  ['SELECT a * 1.8 + 32 AS f, t FROM s'],
+  ['SELECT o->x AS x, "on" AS word FROM s WHERE t = "on" OR a = 1'],
+  ['SELECT b, case when a > 3 then "high" else t end AS c FROM s WHERE b < 8'],
+  ['SELECT o FROM s WHERE isNull(a)'],
+  ['SELECT a, t FROM s WHERE a > 1', 'a BIGINT, t STRING'],
+]
+const chunk = (payloads: readonly Uint8Array[]): PayloadChunk => ({ payloads, timestamp: 5 })
+
+describe('rules that share a scan', () => {
+  it('give what each gives by itself, whatever the payloads', () => {
+    const random = seeded(5)
+    const scan = new SharedScan({ columns: null, ...limits })
+    const chains = statements.map(([sql, fields]) => chainOf(sql, fields))
+    const alone = statements.map(([sql, fields]) => chainOf(sql, fields))
+    for (const { member } of chains) expect(scan.join(member)).toBe(true)
+    for (let round = 0; round < 60; round++) {
+      const payloads: Uint8Array[] = []
+      for (let n = random.int(40); n >= 0; n--) {
+        const row = (): string =>
+          `{"a":${random.int(6)},"b":${random.int(100) / 10},"t":"${random.pick(['on', 'off'])}","o":{"x":${random.int(3)}}}`
+        const dice = random()
+        if (dice < 0.7) payloads.push(encodeUtf8(row()))
+        else if (dice < 0.8) payloads.push(encodeUtf8(`[${row()},${row()}]`))
+        else if (dice < 0.9) payloads.push(encodeUtf8(randomPayload(random)))
+        else payloads.push(damaged(random, encodeUtf8(row())))
+      }
+      const together = chains.map(() => record())
+      const counts = scan.process(
+        chunk(payloads),
+        chains.map(({ member }, i) => ({ member, output: together[i] as ColumnarOutput })),
+      )
+      for (const [i, chain] of alone.entries()) {
+        const output = record()
+        expect(counts[i]).toEqual(chain.process({ chunk: chunk(payloads) }, output))
+        expect(together[i]?.seen).toEqual(output.seen)
+      }
+    }
+  })
+
+  it('come and go', () => {
+    const scan = new SharedScan({ columns: null, ...limits })
+    const [first, second] = [chainOf('SELECT a FROM s'), chainOf('SELECT b, a + 1 AS c FROM s')]
+    const payloads = [encodeUtf8('{"a":1,"b":2}')]
+    const run = (...chains: ColumnarChain[]): string[] => {
+      const output = record()
+      scan.process(
+        chunk(payloads),
+        chains.map(({ member }) => ({ member, output })),
+      )
+      return output.seen
+    }
+    scan.join(first.member)
+    expect(run(first)).toEqual(['{"a":1}'])
+    expect(scan.process(chunk(payloads), [{ member: second.member, output: record() }])).toEqual([null])
+    scan.join(second.member)
+    expect(run(first, second)).toEqual(['{"a":1}', '{"b":2,"c":2}'])
+    scan.leave(first.member)
+    expect(run(second)).toEqual(['{"b":2,"c":2}'])
+  })
+
+  it('leave the scan to others when an output leads back to the stream', () => {
+    const scan = new SharedScan({ columns: null, ...limits })
+    const chain = chainOf('SELECT a FROM s')
+    scan.join(chain.member)
+    const payloads = [encodeUtf8('{"a":1}')]
+    const inner = record()
+    let nested: unknown
+    const outer = record(() => {
+      nested = scan.process(chunk(payloads), [{ member: chain.member, output: inner }])
+      chain.process({ chunk: chunk(payloads) }, inner)
+    })
+    scan.process(chunk(payloads), [{ member: chain.member, output: outer }])
+    expect(nested).toEqual([null])
+    expect([outer.seen, inner.seen]).toEqual([['{"a":1}'], ['{"a":1}']])
+  })
+})
