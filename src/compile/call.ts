@@ -14,6 +14,7 @@ import type {
   SetReturningFunction,
 } from '../functions/contract.ts'
 import type { Evaluate, EvaluationScope } from '../operators/contract.ts'
+import { some } from '../plan/tree.ts'
 import type { CallExpression, Expression } from '../sql/ast.ts'
 import { compileExpression, type ExpressionContext, wildcardObject } from './expression.ts'
 
@@ -109,14 +110,22 @@ export function partitionKey(parts: readonly Value[]): string {
 class PartitionStates<S> {
   readonly states = new Map<string, S>()
   readonly #definition: { create: () => S; save: (state: S) => Value; load: (state: Value) => S }
+  readonly #most: number
 
-  constructor(definition: { create: () => S; save: (state: S) => Value; load: (state: Value) => S }) {
+  constructor(
+    definition: { create: () => S; save: (state: S) => Value; load: (state: Value) => S },
+    most = Number.POSITIVE_INFINITY,
+  ) {
     this.#definition = definition
+    this.#most = most
   }
 
   get(key: string): S {
     let state = this.states.get(key)
     if (state === undefined) {
+      if (this.states.size >= this.#most) {
+        throw new RowError(`more than ${this.#most} partitions, the limit of the rule (partitionLimit)`, 'LIMIT')
+      }
       state = this.#definition.create()
       this.states.set(key, state)
     }
@@ -163,7 +172,7 @@ function compileAnalytic(definition: AnalyticFunction, e: CallExpression, c: Exp
   const values = argumentsOf(e.args, c)
   const over = compileOver(e, c)
   const call = ownContext(c)
-  const states = new PartitionStates(definition)
+  const states = new PartitionStates(definition, c.maxPartitions)
   c.states.set(`${e.name}_${e.id}`, states)
   return (row, scope) => {
     const args = values(row, scope)
@@ -179,7 +188,7 @@ function compileAnalytic(definition: AnalyticFunction, e: CallExpression, c: Exp
 function compileMultiColumn(definition: MultiColumnFunction, e: CallExpression, c: ExpressionContext): Evaluate {
   const over = compileOver(e, c)
   const call = ownContext(c)
-  const states = new PartitionStates(definition)
+  const states = new PartitionStates(definition, c.maxPartitions)
   c.states.set(`${e.name}_${e.id}`, states)
   const fixed = argumentsOf(e.args.slice(0, 2), c)
   const rest = e.args.slice(2).map((a) => ({
@@ -228,18 +237,7 @@ function compileSetReturning(definition: SetReturningFunction, e: CallExpression
 
 /** True when a condition reads the counters that its own success updates. */
 export function usesHits(e: Expression, names: ReadonlySet<string> = hitNames): boolean {
-  let found = false
-  const look = (x: unknown): void => {
-    if (found || x === null || typeof x !== 'object') return
-    const node = x as { kind?: string; name?: string }
-    if (node.kind === 'call' && names.has(node.name as string)) {
-      found = true
-      return
-    }
-    for (const child of Array.isArray(x) ? x : Object.values(x)) look(child)
-  }
-  look(e)
-  return found
+  return some(e, (x) => x.kind === 'call' && names.has(x.name))
 }
 
 const hitNames: ReadonlySet<string> = new Set(['last_hit_count', 'last_hit_time'])

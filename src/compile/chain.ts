@@ -13,6 +13,7 @@ import { type ProjectField, projectOperator } from '../operators/project.ts'
 import { projectSetOperator } from '../operators/project-set.ts'
 import { rowNumberOperator } from '../operators/row-number.ts'
 import { routedSwitch } from '../operators/switch.ts'
+import { boundedText } from '../plan/expression-text.ts'
 import type { LookupNode, PlanNode, SourceNode, SwitchOutputNode, UnionNode } from '../plan/logical.ts'
 import { inputsOf } from '../plan/nodes.ts'
 import type { CallExpression, SelectField, SortKey } from '../sql/ast.ts'
@@ -187,6 +188,7 @@ function compileNode(
         groupOperator({
           dimensions: node.dimensions.map((d) => compileExpression(d, c)),
           maxGroups: options.limits.groups,
+          policy: options.stateful?.limitPolicy ?? 'dropOldest',
         }),
       ]
     case 'having': {
@@ -275,6 +277,6 @@ export function compileField(field: SelectField, c: ExpressionContext): ProjectF
 }
 
 function labelOf(alias: string | null, e: SelectField['expression']): string {
-  const text = `expr: ${explainExpression(e.kind === 'alias' ? e.expression : e)}`
+  const text = `expr: ${boundedText(e.kind === 'alias' ? e.expression : e)}`
   return alias === null ? text : `alias: ${alias} ${text}`
 }

@@ -18,6 +18,8 @@ import {
 } from '../core/values.ts'
 import type { CallContext, FunctionLookup } from '../functions/contract.ts'
 import type { Evaluate, EvaluateOrMissing, EvaluationScope } from '../operators/contract.ts'
+import { expandedSize } from '../plan/expression-text.ts'
+import { walk } from '../plan/tree.ts'
 import type {
   AliasReference,
   BetweenExpression,
@@ -46,6 +48,8 @@ export interface ExpressionContext {
   readonly hitsUsed?: () => void
   /** Of HAVING; SELECT and HAVING read it. */
   readonly aggregateHits: HitCounter
+  /** Partitions one call of an analytic function may have; rows of further ones fail. Default: no limit. */
+  readonly maxPartitions?: number
   /** LIKE with regular-expression characters unescaped, as the reference does (D10). */
   readonly rawLike?: boolean
 }
@@ -149,12 +153,19 @@ function computedAccess(name: string): EvaluateOrMissing {
   }
 }
 
+/** Compiled definitions of aliases: one for all uses, so that aliases of aliases stay linear. */
+const compiledAliases = new WeakMap<ExpressionContext, Map<Expression, Evaluate>>()
+
 /**
  * An alias is evaluated once per row where that can be observed or saves work, and its value stays on the row for every
  * later operator (2.7). In a group the value belongs to the group, not to its first row, so it is evaluated afresh.
  */
 function compileAlias(e: AliasReference, c: ExpressionContext): Evaluate {
-  const evaluate = compileExpression(e.expression, c)
+  const known = compiledAliases.get(c) ?? new Map<Expression, Evaluate>()
+  compiledAliases.set(c, known)
+  const shared = known.get(e.expression)
+  const evaluate = shared ?? compileExpression(e.expression, c)
+  known.set(e.expression, evaluate)
   if (!worthCaching(e.expression)) return evaluate
   const key = `$$alias.${e.name}`
   return (row, scope) => {
@@ -169,27 +180,23 @@ function compileAlias(e: AliasReference, c: ExpressionContext): Evaluate {
 }
 
 const windowDependent = new Set(['window_start', 'window_end', 'window_trigger', 'event_time', 'row_number'])
+/** An alias of so many parts, with those of its aliases, is cached whatever it is made of. */
+const LARGE = 200
 
 /** Calls are cached unless their value depends on the window the row is seen in. */
 function worthCaching(e: Expression): boolean {
   let calls = false
   let windowed = false
-  const look = (x: unknown): void => {
-    if (x === null || typeof x !== 'object') return
-    if (Array.isArray(x)) {
-      for (const item of x) look(item)
-      return
-    }
-    const node = x as { kind?: string; name?: string }
-    if (node.kind === 'computed') return
-    if (node.kind === 'call') {
+  walk(
+    e,
+    (x) => {
+      if (x.kind !== 'call') return
       calls = true
-      if (windowDependent.has(node.name ?? '')) windowed = true
-    }
-    for (const child of Object.values(node)) look(child)
-  }
-  look(e)
-  return calls && !windowed
+      if (windowDependent.has(x.name)) windowed = true
+    },
+    { stopAtComputed: true },
+  )
+  return !windowed && (calls || expandedSize()(e) > LARGE)
 }
 
 /** The row as one object for `*` inside a call: with several components the last one wins a clash (4.7). */

@@ -85,6 +85,7 @@ function compileWatermark(node: WatermarkNode, options: ChainOptions): Operator 
     lateTolerance: stateful?.lateTolerance ?? DEFAULT_LATE_TOLERANCE,
     sendWatermark: node.sendWatermark,
     maxRows: options.limits.windowRows,
+    limitPolicy: stateful?.limitPolicy ?? 'dropOldest',
     ...(stateful?.onLate && { onLate: stateful.onLate }),
     streams: node.emitters.map((emitter) => {
       const given = extensions.get(emitter) ?? {}

@@ -428,6 +428,7 @@ async function expressionContext(
     states: new Map(),
     hits: newHitCounter(),
     aggregateHits: newHitCounter(),
+    maxPartitions: document.options.partitionLimit,
   }
 }
 

@@ -1,4 +1,4 @@
-import { RowError } from '../core/errors.ts'
+import { IxionError, RowError } from '../core/errors.ts'
 import { goText } from '../core/go-text.ts'
 import type { Row } from '../core/row.ts'
 import type { Value } from '../core/values.ts'
@@ -7,8 +7,9 @@ import type { Evaluate, EvaluationScope, Operator } from './contract.ts'
 
 export interface GroupOptions {
   readonly dimensions: readonly Evaluate[]
-  /** Groups a collection may have; with more, the collection fails. */
+  /** Groups a collection may have; with more, the collection fails, or the rule with policy `fail`. */
   readonly maxGroups: number
+  readonly policy?: 'dropOldest' | 'fail'
 }
 
 /**
@@ -22,8 +23,15 @@ export function groupKey(values: readonly Value[]): string {
   return key
 }
 
+/** The reason a rule with limitPolicy `fail` stops for. */
+export function groupLimit(maxGroups: number): IxionError {
+  return new IxionError('LIMIT', `the window has more than ${maxGroups} groups`, {
+    hint: 'raise groupLimit of the rule, group by fewer values, or set limitPolicy to dropOldest',
+  })
+}
+
 /** GROUP BY: a collection becomes groups in first-seen order; an error in a dimension aborts the window. */
-export function groupOperator({ dimensions, maxGroups }: GroupOptions): Operator {
+export function groupOperator({ dimensions, maxGroups, policy }: GroupOptions): Operator {
   const scope: { window: EvaluationScope['window']; group: null } = { window: null, group: null }
   return {
     name: 'aggregate',
@@ -38,6 +46,7 @@ export function groupOperator({ dimensions, maxGroups }: GroupOptions): Operator
           const group = groups.get(key)
           if (group) group.push(row)
           else if (groups.size < maxGroups) groups.set(key, [row])
+          else if (policy === 'fail') throw groupLimit(maxGroups)
           else throw new RowError(`more than ${maxGroups} groups`, 'LIMIT')
         }
       } catch (error) {

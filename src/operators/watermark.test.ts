@@ -96,6 +96,11 @@ describe('a watermark', () => {
   })
 })
 
+it('stops the rule at its limit when told to', () => {
+  const d = drive(create({ lateTolerance: 100, maxRows: 2, limitPolicy: 'fail' }), manualClock())
+  expect(() => push(d, 1, 2, 3)).toThrow(/more than 2 rows wait for the watermark/)
+})
+
 describe('LATE_POLICY', () => {
   it('side hands late rows on and still counts them', () => {
     const late: number[] = []

@@ -9,6 +9,7 @@
  * - IDLE_TIMEOUT: a stream silent for this long no longer holds the watermark back. When all streams are silent, event time goes
  *   on at the pace of the clock: newest time seen + time since the last row - late tolerance.
  */
+import { IxionError } from '../core/errors.ts'
 import { type Row, rowsBatch } from '../core/row.ts'
 import type { Value } from '../core/values.ts'
 import type { Emit, Operator, OperatorContext } from './contract.ts'
@@ -21,8 +22,10 @@ export interface WatermarkOptions {
   readonly lateTolerance: number
   /** Watermarks go on downstream: the rule has a window. */
   readonly sendWatermark: boolean
-  /** Rows that may wait for the watermark; beyond it the oldest leave under `window_limit`. */
+  /** Rows that may wait for the watermark. */
   readonly maxRows: number
+  /** Beyond it: the oldest leave under `window_limit` (default), or the rule stops. */
+  readonly limitPolicy?: 'dropOldest' | 'fail'
   /** Takes the late rows of a stream with policy `side`. */
   readonly onLate?: (row: Row) => void
 }
@@ -99,6 +102,11 @@ export function watermarkOperator(options: WatermarkOptions): Operator {
     if (at === waiting.length) waiting.push(row)
     else waiting.splice(at, 0, row)
     if (waiting.length > maxRows) {
+      if (options.limitPolicy === 'fail') {
+        throw new IxionError('LIMIT', `more than ${maxRows} rows wait for the watermark`, {
+          hint: 'raise windowLimit of the rule, lower lateTolerance, set IDLE_TIMEOUT on a silent stream, or set limitPolicy to dropOldest',
+        })
+      }
       waiting.shift()
       out.discard('window_limit', 1)
     }

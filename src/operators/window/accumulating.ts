@@ -1,10 +1,10 @@
 /** Tumbling and hopping windows that keep one accumulator per aggregate and group, and no rows (spec/sql.md 5.5, D15). */
-import { IxionError, RowError } from '../../core/errors.ts'
+import { RowError } from '../../core/errors.ts'
 import type { Row, WindowRange } from '../../core/row.ts'
 import type { Value } from '../../core/values.ts'
 import { asRowError, inClause } from '../condition.ts'
 import type { Emit, Operator, OperatorContext, State } from '../contract.ts'
-import { groupKey } from '../group.ts'
+import { groupKey, groupLimit } from '../group.ts'
 import { type Aggregation, emitGroups, resultRow, rowScope } from './aggregation.ts'
 import type { WindowSpec } from './contract.ts'
 import { loadRow, saveRow } from './row-buffer.ts'
@@ -49,9 +49,7 @@ export function accumulatingWindow(spec: WindowSpec, aggregation: Aggregation): 
     if (!group) {
       if (pane.groups.size >= maxGroups) {
         if (spec.limits.policy === 'dropOldest') return false
-        throw new IxionError('LIMIT', `the window has more than ${maxGroups} groups`, {
-          hint: 'raise groupLimit of the rule, group by fewer values, or set limitPolicy to dropOldest',
-        })
+        throw groupLimit(maxGroups)
       }
       group = { first: row, states: calls.map((call) => call.accumulator.create()) }
       pane.groups.set(key, group)

@@ -3,7 +3,7 @@ import type { Row, WindowRange } from '../../core/row.ts'
 import type { Value } from '../../core/values.ts'
 import { asRowError, inClause, type Predicate } from '../condition.ts'
 import type { Emit, Evaluate, EvaluationScope, State } from '../contract.ts'
-import { groupKey } from '../group.ts'
+import { groupKey, groupLimit } from '../group.ts'
 import type { WindowLimits } from './contract.ts'
 import { RowBuffer } from './row-buffer.ts'
 import { enforce, release, type WindowContent } from './support.ts'
@@ -127,6 +127,7 @@ export function valueContent(limits: WindowLimits, aggregation: Aggregation): Wi
       const list = positions.get(group)
       if (list) list.push(i)
       else if (positions.size < aggregation.maxGroups) positions.set(group, [i])
+      else if (limits.policy === 'fail') throw groupLimit(aggregation.maxGroups)
     }
     return positions
   }
