@@ -48,6 +48,7 @@ import { type EngineOptions, silentLog } from './settings.ts'
 import { SharedStreams } from './shared-streams.ts'
 import { sourceFormat, sourceType } from './source-properties.ts'
 import { createDecoder, resolveSource } from './source-run.ts'
+import { TrialEndpoints } from './trial-endpoints.ts'
 import { Trials } from './trials.ts'
 
 export type StreamKind = 'stream' | 'table'
@@ -102,6 +103,8 @@ export class Engine {
   readonly uploads: UploadCatalog
   /** Trial runs: create, start, watch, stop. */
   readonly trials: Trials
+  /** Where the results of trials are watched. */
+  readonly trialEndpoints: TrialEndpoints
   #queries = 0
   #closed = false
 
@@ -122,6 +125,7 @@ export class Engine {
     this.#rules = rules
     this.#shared = new SharedStreams(environment)
     this.trials = new Trials(environment, this.#shared)
+    this.trialEndpoints = new TrialEndpoints(environment, this.trials)
   }
 
   /** Opens the store and loads definitions. Stored rules are not planned before {@link startStoredRules}. */
@@ -250,6 +254,7 @@ export class Engine {
     if (this.#closed) return
     this.#closed = true
     for (const rule of this.#managed.values()) rule.discard()
+    await this.trialEndpoints.closeAll()
     await this.trials.closeAll()
     await Promise.all([...this.#managed.values()].map((rule) => rule.exclusively(() => rule.stop('canceled manually'))))
     await this.connections.close()

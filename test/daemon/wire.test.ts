@@ -342,6 +342,32 @@ describe('rules', () => {
   })
 })
 
+describe('trial runs', () => {
+  it('stream their results until they are deleted', async () => {
+    await create(demo)
+    const trial = {
+      id: 't1',
+      sql: 'SELECT temp * 2 AS d FROM demo WHERE temp > 10',
+      mockSource: { demo: { data: [{ temp: 5 }, { temp: 15 }], interval: 1, loop: false } },
+      sinkProps: { sendSingle: true },
+    }
+    const [status, body] = await wire('POST', '/ruletest', trial)
+    const { id, port } = JSON.parse(body)
+    expect([status, id]).toEqual([200, 't1'])
+    const events = await fetch(`http://127.0.0.1:${port}/test/t1`)
+    expect(events.headers.get('content-type')).toBe('text/event-stream')
+    expect(await wire('POST', '/ruletest/t1/start')).toEqual([200, 'Test rule t1 was started'])
+    const reader = (events.body as ReadableStream<Uint8Array>).getReader()
+    expect(Buffer.from((await reader.read()).value ?? []).toString()).toBe('data: {"d":30}\n\n')
+    expect(await wire('DELETE', '/ruletest/t1')).toEqual([200, 'Test rule t1 was stopped.'])
+    expect((await reader.read()).done).toBe(true)
+    expect(await wire('POST', '/ruletest/t1/start')).toEqual([
+      400,
+      error(1000, 'start rule error: try to start test rule t1 but it is not found'),
+    ])
+  })
+})
+
 describe('connections, keys, schemas, transfer', () => {
   it('connections follow their life', async () => {
     const c1 = { id: 'c1', typ: 'unheard', props: { b: 1, a: 2 } }

@@ -9,6 +9,7 @@ import { schemaRoutes } from './schemas.ts'
 import { streamRoutes } from './streams.ts'
 import { systemRoutes } from './system.ts'
 import { transferRoutes } from './transfer.ts'
+import { trialRoutes } from './trials.ts'
 
 export function router(settings: ServerSettings): Router {
   return compileRoutes([
@@ -17,6 +18,7 @@ export function router(settings: ServerSettings): Router {
     ...ruleRoutes,
     ...connectionRoutes,
     ...schemaRoutes,
+    ...trialRoutes,
     ...notBuiltRoutes,
     ...metadataRoutes,
     ...transferRoutes,

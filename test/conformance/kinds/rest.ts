@@ -40,6 +40,7 @@ interface Flow {
   readonly publisher: MqttClient | null
   readonly received: Map<string, { payloads: string[]; taken: number }>
   readonly topics: Map<string, (readonly ValueObject[])[]>
+  readonly events: Map<string, string[]>
   readonly key: KeyObject
   /** Last body of each path, for `jsonGrows`. */
   readonly before: Map<string, Record<string, unknown>>
@@ -78,6 +79,7 @@ export async function run(c: Case): Promise<Outcome> {
     publisher: broker ? connect(broker.url, { clientId: 'publisher' }) : null,
     received: new Map(),
     topics: new Map(),
+    events: new Map(),
     key: privateKey,
     before: new Map(),
   }
@@ -144,6 +146,7 @@ async function runStep(flow: Flow, step: Step): Promise<string | null> {
   }
   if (step['mqttReceive']) return receive(flow, step)
   if (step['memory']) return memory(flow, step)
+  if (step['sse']) return step['open'] ? listen(flow, step) : sse(flow, step)
   return 'not built: this kind of step'
 }
 
@@ -322,6 +325,39 @@ async function receive(flow: Flow, step: Step): Promise<string | null> {
     if (!sorted) return `not in order: ${body}`
   }
   return null
+}
+
+/** Events of a path of the data server, whose port the last trial run told. */
+async function listen(flow: Flow, step: Step): Promise<string | null> {
+  const { port } = flow.before.get('/ruletest') ?? {}
+  const response = await fetch(`http://127.0.0.1:${port}${step['sse']}`)
+  if (response.status !== 200) return `status ${response.status}`
+  const messages: string[] = []
+  flow.events.set(step['sse'], messages)
+  const read = async (): Promise<void> => {
+    let text = ''
+    for await (const chunk of response.body as AsyncIterable<Uint8Array>) {
+      text += Buffer.from(chunk).toString()
+      const events = text.split('\n\n')
+      text = events.pop() ?? ''
+      messages.push(...events.map((e) => e.replace(/^data: /, '')))
+    }
+  }
+  read().catch(() => {})
+  return null
+}
+
+async function sse(flow: Flow, step: Step): Promise<string | null> {
+  const { firstDataJson, firstDataHas = [] } = step['expect'] as Step
+  return eventually(PATIENCE, async () => {
+    const first = flow.events.get(step['sse'])?.[0]
+    if (first === undefined) return 'no event'
+    const got = JSON.parse(first) as Record<string, unknown>
+    const holds =
+      Object.entries(firstDataJson ?? {}).every(([k, v]) => same(got[k], v)) &&
+      firstDataHas.every((k: string) => Object.hasOwn(got, k))
+    return holds ? null : `first event is ${first}`
+  })
 }
 
 async function memory(flow: Flow, step: Step): Promise<string | null> {
