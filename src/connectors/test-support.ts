@@ -1,10 +1,11 @@
 /** What connector tests share: a context, collecting consumers, brokers. Not part of the product. */
-import { execFileSync, spawn } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { connect, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { makeCertificates } from '../../test/support/certificates.ts'
 import { systemClock } from '../core/clock.ts'
 import { validateOptions } from '../core/validate.ts'
 import type { ValueObject } from '../core/values.ts'
@@ -245,18 +246,13 @@ function reachable(port: number): Promise<boolean> {
   })
 }
 
-/** A certificate authority and a server certificate for localhost and 127.0.0.1, as files; needs openssl. */
+/** A certificate authority and a server certificate for localhost and 127.0.0.1, as files. */
 export async function certificates() {
   const directory = await temporaryDirectory()
-  const openssl = (command: string): void => {
-    execFileSync('openssl', command.split(' '), { cwd: directory.path, stdio: 'pipe' })
+  const { ca, cert, key } = makeCertificates()
+  for (const [name, text] of Object.entries({ 'ca.pem': ca, 'cert.pem': cert, 'key.pem': key })) {
+    await writeFile(join(directory.path, name), text)
   }
-  const key = '-newkey rsa:2048 -nodes'
-  openssl(`req -x509 ${key} -keyout ca.key -out ca.pem -days 2 -subj /CN=Test`)
-  openssl(
-    `req ${key} -keyout key.pem -out req.pem -subj /CN=localhost -addext subjectAltName=DNS:localhost,IP:127.0.0.1`,
-  )
-  openssl('x509 -req -in req.pem -CA ca.pem -CAkey ca.key -CAcreateserial -out cert.pem -days 2 -copy_extensions copy')
   return {
     ca: join(directory.path, 'ca.pem'),
     cert: join(directory.path, 'cert.pem'),
