@@ -114,20 +114,21 @@ export function hitCounter(name: string, call: CallContext): (update: boolean, t
   const { expressions, push } = compileStatement(
     aggregate
       ? `SELECT count(*) FROM demo GROUP BY countwindow(1) HAVING count(hit) > 0 AND ${name}() >= 0`
-      : `SELECT * FROM demo WHERE hit = true AND ${name}() >= 0`,
+      : `SELECT ${name}() AS n FROM demo WHERE n >= 0 AND hit = true`,
     call,
   )
   const evaluate = compileExpression(parseExpression(`${name}()`, parsing), expressions)
   return (update, time) => {
     const row = makeRow('demo', { hit: update ? true : null }, time)
-    const value = evaluate(row, rowScope)
+    const before = aggregate ? evaluate(row, rowScope) : null
     const { error } = push(
       aggregate
         ? { kind: 'collection', rows: [row], window: { start: time, end: time, trigger: time }, events: 1 }
         : { kind: 'rows', rows: [row], events: 1 },
     )
     if (error !== null) throw new Error(error)
-    return value
+    // Each operator has its own counter: what the condition saw stays on the row under the alias.
+    return aggregate ? before : (row.computed?.get('$$alias.n') ?? null)
   }
 }
 
