@@ -43,7 +43,7 @@ await build({
   sourcemap: 'linked',
   minifySyntax: true,
   legalComments: 'none',
-})
+}).catch(() => process.exit(1)) // esbuild has printed why
 for (const bin of ['ixion', 'kuiperd', 'kuiper']) chmodSync(`dist/${bin}.mjs`, 0o755)
 const types = spawnSync(process.execPath, ['node_modules/typescript/bin/tsc', '-p', 'tsconfig.build.json'], {
   stdio: 'inherit',
