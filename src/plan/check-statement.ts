@@ -3,7 +3,7 @@ import type { CallExpression, Expression, SelectField, SelectStatement } from '.
 import { clauseExpressions } from '../sql/walk.ts'
 import type { FunctionKinds, PlanOptions } from './environment.ts'
 import { planError } from './errors.ts'
-import { expressionText } from './expression-text.ts'
+import { expandedSize, expressionText } from './expression-text.ts'
 import type { ResolvedStatement } from './resolve-names.ts'
 import type { SourceSet } from './sources.ts'
 import { some, walk } from './tree.ts'
@@ -29,6 +29,20 @@ export function containsAggregate(e: Expression | null, kinds: FunctionKinds): b
   return some(e, (x) => x.kind === 'call' && kinds.isAggregate(x.name))
 }
 
+/** In a group aliases are evaluated anew at each use: one of more parts than this would take too long. */
+const MAX_GROUP_PARTS = 50_000
+
+function checkExpansion(roots: readonly (Expression | null)[]): void {
+  const sizeOf = expandedSize()
+  const large = roots.find((root) => root !== null && sizeOf(root) > MAX_GROUP_PARTS)
+  if (!large) return
+  throw planError(
+    `an expression has more than ${MAX_GROUP_PARTS} parts when its aliases are written out`,
+    large.at,
+    'Use an alias less often in the aliases that follow it, or compute in two rules.',
+  )
+}
+
 /** Checks on the resolved statement, in the reference's order. */
 export function checkResolved(s: ResolvedStatement, statement: SelectStatement, kinds: FunctionKinds): void {
   if (s.having !== null && !havingIsAggregate(s.having, kinds)) {
@@ -50,6 +64,7 @@ export function checkResolved(s: ResolvedStatement, statement: SelectStatement, 
   const roots = [...s.fields.map((f) => f.expression), ...s.joins, s.where, ...s.dimensions, s.having].concat(
     s.orderBy.map((k) => k.expression),
   )
+  if (grouped) checkExpansion(roots)
   for (const root of roots) {
     walk(
       root,

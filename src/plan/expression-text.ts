@@ -44,8 +44,14 @@ export function writtenForm(e: Expression): Expression {
 /** Aliases are written out where they are used; definitions beyond this many nodes show as `...`. */
 const MAX_EXPANDED_NODES = 2000
 
+/** The expression as it is written, with the definitions of its aliases as long as that stays short. For messages. */
+export function boundedText(e: Expression): string {
+  if (expandedSize()(e) <= MAX_EXPANDED_NODES) return explainExpression(e)
+  return explainExpression(rewriter((x) => (x.kind === 'alias' ? { kind: 'string', value: x.name, at: x.at } : x))(e))
+}
+
 /** Number of nodes with every alias written out. Counts each shared tree once. */
-function expandedSize(): (e: Expression) => number {
+export function expandedSize(): (e: Expression) => number {
   const sizes = new Map<Expression, number>()
   const sizeOf = (e: Expression): number => {
     const known = sizes.get(e)

@@ -18,8 +18,8 @@ import { loadRow, saveRow } from '../../operators/window/row-buffer.ts'
 import { WindowEnds } from '../../operators/window/tumbling-hopping.ts'
 import type { LogicalPlan, PlanNode, WindowNode } from '../../plan/logical.ts'
 import { expressionsOf, findNode, inputsOf } from '../../plan/nodes.ts'
+import { some } from '../../plan/tree.ts'
 import type { Expression } from '../../sql/ast.ts'
-import { childrenOf } from '../../sql/walk.ts'
 import { compileExpression } from '../expression.ts'
 import { groupAccumulator } from './accumulate.ts'
 import { type Argument, argumentAt, readCell } from './cells.ts'
@@ -118,11 +118,9 @@ function readsOnlyKey(root: PlanNode, window: WindowNode): boolean {
   const [key, ...more] = window.incremental?.dimensions ?? []
   const path = key && more.length === 0 ? columnPath(key) : null
   if (path?.length !== 1) return false
-  const only = (e: Expression): boolean => {
-    if (e.kind === 'column') return e.name === path[0]
-    if (e.kind === 'wildcard' || e.kind === 'meta') return false
-    return e.kind === 'alias' ? only(e.expression) : childrenOf(e).every(only)
-  }
+  const other = (e: Expression): boolean =>
+    e.kind === 'wildcard' || e.kind === 'meta' || (e.kind === 'column' && e.name !== path[0])
+  const only = (e: Expression): boolean => !some(e, other, { stopAtComputed: true })
   for (let node = root; node !== window; node = inputsOf(node)[0] as PlanNode) {
     if (!expressionsOf(node).every(only)) return false
   }
