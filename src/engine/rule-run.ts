@@ -161,7 +161,7 @@ export class RuleRun {
       windowRows: options.windowLimit,
       windowBytes: options.windowBytes,
       groups: options.groupLimit,
-      partitions: options.partitionLimit,
+      partitions: partitionLimit(planned),
     }
     const lookups = await attachLookups(environment, plan)
     const windowLane = await createWindowLane(environment, planned, expressions)
@@ -249,8 +249,9 @@ export class RuleRun {
           timestampOf: node.eventTime ? createTimestampReader(definition, { zone: environment.timezone }) : null,
           ...durable,
         }
+        const isShared = definition.options.shared ?? false
         let stream: StreamRunner
-        if (definition.options.shared) {
+        if (isShared) {
           stream = await shared.attach(resolved, attachment, columns, source.chain)
           attached.push({ name: definition.name, consumer })
         } else {
@@ -262,26 +263,35 @@ export class RuleRun {
           stream.attach(attachment)
           own.push(stream)
           if (source.table) tables.push({ stream, bounded: resolved.connector.bounded })
-          if (stream.chain.raw) {
-            const named = (kind: string): NodeMetrics | undefined =>
-              stages.find((x) => x.operator.name === kind)?.metrics
-            const decoder = stream.chain.metrics[0]
-            const filter = named('filter')
-            const lane =
-              windowLane?.lane({ decoder, filter, window: named('inc_agg_window') }) ??
-              (await createColumnarLane(environment, planned, expressions, columns, {
+        }
+        let nodes = stream.chain.metrics
+        if (stream.chain.raw) {
+          // Of a shared stream the rule counts what it decodes itself.
+          const counted = isShared ? nodes.map((n) => new NodeMetrics('op', n.name, clock)) : nodes
+          const named = (kind: string): NodeMetrics | undefined => stages.find((x) => x.operator.name === kind)?.metrics
+          const [decoder] = counted
+          const filter = named('filter')
+          const window = windowLane?.lane({ decoder, filter, window: named('inc_agg_window') }) ?? null
+          const stateless = window
+            ? null
+            : await createColumnarLane(environment, planned, expressions, columns, {
                 decoder,
                 filter,
                 project: named('project'),
                 sinks: sinks.flatMap((x) => x.chainMetrics),
-              }))
-            if (lane) runner.useColumnarLane(lane)
+              })
+          const lane = window ?? stateless
+          if (lane) {
+            runner.useColumnarLane(lane)
+            nodes = counted
           }
+          if (stateless && isShared) shared.shareScan(definition.name, consumer, stateless)
         }
         sourceMetrics.push(stream.metrics)
-        chainMetrics.push(...stream.chain.metrics)
+        chainMetrics.push(...nodes)
       }
     } catch (error) {
+      for (const input of runner.inputs) input.close()
       for (const a of attached) await shared.detach(a.name, a.consumer)
       await lookups.release()
       throw error
@@ -401,6 +411,12 @@ export class RuleRun {
   }
 }
 
+/** The rule's limit, or a lower one of its streams (PARTITION_LIMIT). */
+function partitionLimit({ document, plan }: Pick<PlannedRule, 'document' | 'plan'>): number {
+  const own = plan.sources.map((s) => Number(s.definition.options.extensions?.['partition_limit'] ?? Infinity))
+  return Math.min(document.options.partitionLimit, ...own)
+}
+
 /** What must be the same for a checkpoint to fit the rule. */
 function fingerprint({ sql, graph, options }: RuleDocument): string {
   return JSON.stringify([sql, graph ?? null, options.isEventTime, options.planOptimizeStrategy])
@@ -428,7 +444,7 @@ async function expressionContext(
     states: new Map(),
     hits: newHitCounter(),
     aggregateHits: newHitCounter(),
-    maxPartitions: document.options.partitionLimit,
+    maxPartitions: partitionLimit({ document, plan }),
   }
 }
 

@@ -2,7 +2,9 @@ import { mkdtempSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, expect, it } from 'vitest'
+import { connectors } from '../../src/connectors/index.ts'
 import {
+  type ConnectorDefinition,
   createEngine,
   type Engine,
   imbalance,
@@ -10,6 +12,7 @@ import {
   memoryStore,
   type ValueObject,
 } from '../../src/engine/index.ts'
+import { manualSource } from '../support/engine-harness.ts'
 
 const engines: Engine[] = []
 async function open(options: Parameters<typeof createEngine>[0] = {}): Promise<Engine> {
@@ -68,6 +71,41 @@ it('refuses to drop a lookup table in use, and drops it afterwards', async () =>
   )
   await query.stop()
   expect(await engine.execute('DROP TABLE devices')).toBe('Table devices is dropped.')
+})
+
+it('waits for slow answers before a bounded rule ends', async () => {
+  const answers: ((rows: ValueObject[]) => void)[] = []
+  const slow: ConnectorDefinition = {
+    name: 'slow',
+    lookup: {
+      name: 'slow',
+      docs: 'Answers when told.',
+      options: {},
+      create: () => ({
+        connect: async () => {},
+        lookup: () => new Promise((resolve) => answers.push(resolve)),
+        close: async () => {},
+      }),
+    },
+  }
+  const source = manualSource('fed')
+  const engine = await open({ connectors: [...connectors, slow, source.connector] })
+  await engine.execute('CREATE STREAM s () WITH (TYPE="fed", DATASOURCE="in")')
+  await engine.execute('CREATE TABLE t () WITH (TYPE="slow", DATASOURCE="t", KIND="lookup")')
+  await engine.createRule({
+    id: 'r',
+    sql: 'SELECT s.v, t.n FROM s INNER JOIN t ON s.id = t.id',
+    actions: [{ nop: {} }],
+  })
+  await until(() => source.open === 1)
+  await source.rows([{ id: 1, v: 1 }])
+  source.end()
+  for (let i = 0; i < 10; i++) await flush()
+  expect(engine.ruleStatus('r').status).toBe('running')
+  expect(engine.ruleLedger('r').rule.inFlight).toBe(1)
+  answers[0]?.([{ n: 1 }])
+  await until(() => engine.ruleStatus('r').status === 'stopped')
+  expect(engine.ruleLedger('r').rule).toMatchObject({ received: 1, emitted: 1, inFlight: 0, dropped: {} })
 })
 
 it('does not create a lookup table that does not connect', async () => {
