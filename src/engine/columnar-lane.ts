@@ -1,12 +1,12 @@
 /** Puts a rule on the columnar lane where it has a columnar form, and keeps the counters its operators would have kept. */
-import { compileColumnar } from '../compile/columnar/index.ts'
+import { compileColumnar, type ScanMember } from '../compile/columnar/index.ts'
 import { type ColumnarWindow, type ColumnarWindowOptions, compileColumnarWindow } from '../compile/columnar/window.ts'
 import type { ExpressionContext } from '../compile/expression.ts'
 import type { ColumnType } from '../formats/contract.ts'
 import type { Operator } from '../operators/contract.ts'
 import type { LogicalPlan } from '../plan/logical.ts'
+import type { ChunkDelivery, ColumnarCounts, ColumnarLane, ColumnarOutput } from '../runtime/columnar-lane.ts'
 import type { NodeMetrics } from '../runtime/metrics.ts'
-import type { ColumnarLane } from '../runtime/rule-runner.ts'
 import { wantedColumns } from './column-types.ts'
 import type { EngineEnvironment } from './environment.ts'
 import { loadFormat } from './formats.ts'
@@ -23,6 +23,18 @@ export interface LaneMetrics {
   readonly sinks: readonly NodeMetrics[]
 }
 
+/** A lane that may share scans with others. */
+export interface StatelessLane extends ColumnarLane {
+  readonly member: ScanMember
+  meter(output: ColumnarOutput): Metered
+}
+
+/** Counts what one chunk gives. */
+export interface Metered {
+  readonly output: ColumnarOutput
+  finish(counts: ColumnarCounts, delivery: ChunkDelivery): void
+}
+
 /** True when payloads may go to the rule undecoded; the plan itself is asked later. */
 function laneIsPossible(planned: PlannedRule): boolean {
   return (
@@ -32,19 +44,18 @@ function laneIsPossible(planned: PlannedRule): boolean {
   )
 }
 
-/** One stream of its own that hands over plain JSON. */
+/** One stream that hands over plain JSON. */
 function sourceFits(planned: PlannedRule): boolean {
   const [source, ...others] = planned.sources.values()
   if (!source || others.length > 0 || planned.plan.sources.length !== 1 || planned.plan.graph) return false
-  const { facts, format, connector, definition } = source
+  const { facts, format, connector } = source
   return (
     connector.emits === 'bytes' &&
     format === 'json' &&
     facts.decoder &&
     !facts.decompress &&
     !facts.payloadDecoder &&
-    !facts.rateLimit &&
-    !definition.options.shared
+    !facts.rateLimit
   )
 }
 
@@ -59,7 +70,7 @@ export async function createColumnarLane(
   expressions: ExpressionContext,
   columns: ReadonlyMap<string, ColumnType> | null,
   metrics: LaneMetrics,
-): Promise<ColumnarLane | null> {
+): Promise<StatelessLane | null> {
   if (!laneIsPossible(planned)) return null
   const { clock } = environment
   const [source] = planned.sources.values()
@@ -73,12 +84,12 @@ export async function createColumnarLane(
     sendSingle: (sink as ResolvedSink).common.sendSingle,
   })
   if (!chain) return null
-  return {
-    process(delivery, output) {
-      const started = clock.monotonic()
-      let undecoded = 0
-      let failed = 0
-      const counts = chain.process(delivery, {
+  const meter = (output: ColumnarOutput): Metered => {
+    const started = clock.monotonic()
+    let undecoded = 0
+    let failed = 0
+    return {
+      output: {
         lines: (payload, rows) => output.lines(payload, rows),
         failed(error, events, decoding) {
           if (decoding) undecoded += events
@@ -86,19 +97,30 @@ export async function createColumnarLane(
           ;(decoding ? metrics.decoder : (metrics.project ?? metrics.filter))?.exception(error.message, events)
           output.failed(error, events, decoding)
         },
-      })
-      const decoded = counts.received - undecoded
-      const passed = decoded - counts.filtered
-      credit(metrics.decoder, counts.received, decoded)
-      credit(metrics.filter, decoded, passed)
-      credit(metrics.project, passed, passed - failed)
-      for (const node of metrics.sinks) credit(node, counts.emitted, counts.emitted)
-      const elapsed = Math.round((clock.monotonic() - started) * 1000)
-      for (const node of [metrics.decoder, metrics.filter, metrics.project]) {
-        if (!node) continue
-        node.latencyUs = elapsed
-        node.lastInvocation = delivery.chunk.timestamp
-      }
+      },
+      finish(counts, { chunk }) {
+        const decoded = counts.received - undecoded
+        const passed = decoded - counts.filtered
+        credit(metrics.decoder, counts.received, decoded)
+        credit(metrics.filter, decoded, passed)
+        credit(metrics.project, passed, passed - failed)
+        for (const node of metrics.sinks) credit(node, counts.emitted, counts.emitted)
+        const elapsed = Math.round((clock.monotonic() - started) * 1000)
+        for (const node of [metrics.decoder, metrics.filter, metrics.project]) {
+          if (!node) continue
+          node.latencyUs = elapsed
+          node.lastInvocation = chunk.timestamp
+        }
+      },
+    }
+  }
+  return {
+    member: chain.member,
+    meter,
+    process(delivery, output) {
+      const metered = meter(output)
+      const counts = chain.process(delivery, metered.output)
+      metered.finish(counts, delivery)
       return counts
     },
   }

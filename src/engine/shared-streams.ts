@@ -3,12 +3,15 @@ import type { ColumnType } from '../formats/contract.ts'
 import type { Consumer } from '../runtime/delivery.ts'
 import type { Attachment, StreamRunner } from '../runtime/stream-runner.ts'
 import { unionColumns } from './column-types.ts'
+import type { StatelessLane } from './columnar-lane.ts'
 import type { EngineEnvironment } from './environment.ts'
-import { createDecoder, createSourceRun, type ResolvedSource } from './source-run.ts'
+import { SharedLanes } from './shared-lanes.ts'
+import { createDecoder, createSourceRun, decodeOptions, type ResolvedSource } from './source-run.ts'
 
 interface SharedStream {
   readonly runner: Promise<StreamRunner>
   readonly wanted: Map<Consumer, ReadonlyMap<string, ColumnType> | null>
+  readonly lanes: SharedLanes
   resolved: ResolvedSource
 }
 
@@ -34,10 +37,12 @@ export class SharedStreams {
     let stream = this.#streams.get(name)
     if (!stream) {
       const wanted = new Map([[attachment.consumer as Consumer, columns]])
+      const lanes = new SharedLanes(decodeOptions(this.#environment, resolved, null))
       stream = {
         wanted,
+        lanes,
         resolved,
-        runner: createSourceRun(this.#environment, resolved, { names, columns, metaUnused: false }),
+        runner: createSourceRun(this.#environment, resolved, { names, columns, metaUnused: false, scanner: lanes }),
       }
       this.#streams.set(name, stream)
       try {
@@ -64,9 +69,15 @@ export class SharedStreams {
       runner.chain.setDecoder(await createDecoder(this.#environment, stream.resolved, columns))
   }
 
+  /** The consumer takes part in scans of the stream's chunks. */
+  shareScan(name: string, consumer: Consumer, lane: StatelessLane): void {
+    this.#streams.get(name)?.lanes.add(consumer, lane)
+  }
+
   async detach(name: string, consumer: Consumer): Promise<void> {
     const stream = this.#streams.get(name)
     if (!stream) return
+    stream.lanes.remove(consumer)
     const runner = await stream.runner
     runner.detach(consumer)
     stream.wanted.delete(consumer)

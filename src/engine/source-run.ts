@@ -10,7 +10,7 @@ import { createPayloadDecoder } from '../formats/merge.ts'
 import { createValidator } from '../formats/schema-check.ts'
 import { NodeMetrics } from '../runtime/metrics.ts'
 import { createSourceChain, type RowStep } from '../runtime/source-chain.ts'
-import { StreamRunner } from '../runtime/stream-runner.ts'
+import { type ChunkScanner, StreamRunner } from '../runtime/stream-runner.ts'
 import type { StreamDefinition } from '../sql/ast.ts'
 import { columnTypes } from './column-types.ts'
 import { connectorContext, type EngineEnvironment } from './environment.ts'
@@ -93,6 +93,7 @@ export interface SourceRunOptions {
   /** Columns to decode, null = all. */
   readonly columns: ReadonlyMap<string, ColumnType> | null
   readonly metaUnused: boolean
+  readonly scanner?: ChunkScanner
 }
 
 /** Builds the runner; `start` it to connect. */
@@ -159,6 +160,7 @@ export async function createSourceRun(
     metrics,
     clock,
     log,
+    ...(options.scanner && { scanner: options.scanner }),
     chain: createSourceChain({
       clock,
       ledger: () => runner.ledger,

@@ -1,5 +1,6 @@
 import type { ByteChunk } from '../connectors/contract.ts'
 import type { Row } from '../core/row.ts'
+import type { ChunkTurn } from './columnar-lane.ts'
 
 /**
  * What a stream hands to a rule: decoded rows, or undecoded payloads for a rule whose columnar chain decodes them itself.
@@ -45,6 +46,8 @@ export function countLines(payload: Uint8Array): number {
 export interface Consumer {
   /** Wants undecoded JSON payloads. */
   readonly columnar: boolean
+  /** A columnar consumer that could process a chunk right now takes part in a scan; null = hand it the chunk. */
+  turn?(): ChunkTurn | null
   /** Nothing while there is room, a promise while there is not (block policy). */
   accept(delivery: Delivery): void | Promise<void>
   /** A bounded source has ended. */

@@ -9,29 +9,13 @@ import { IxionError, messageOf } from '../core/errors.ts'
 import { Ledger, type LedgerReading } from '../core/ledger.ts'
 import type { Batch } from '../core/row.ts'
 import type { Operator, State } from '../operators/contract.ts'
+import type { ChunkTurn, ColumnarCounts, ColumnarLane, ColumnarOutput } from './columnar-lane.ts'
 import { type Consumer, type Delivery, eventsOf as eventCount } from './delivery.ts'
 import { fanOut, fanOutSignals, switched } from './fan-out.ts'
 import { type FullPolicy, Inbox } from './inbox.ts'
 import type { NodeMetrics } from './metrics.ts'
 import type { SinkRunner } from './sink-runner.ts'
 import { type Receiver, Stage, type StageEnvironment } from './stage.ts'
-
-/** Decodes, filters, projects and encodes whole chunks (src/compile/columnar). */
-export interface ColumnarLane {
-  process(delivery: Delivery & { kind: 'chunk' }, output: ColumnarOutput): ColumnarCounts
-}
-
-export interface ColumnarOutput {
-  /** Messages one a line, valid only during the call. */
-  lines(payload: Uint8Array, rows: number): void
-  failed(error: Error, events: number, decoding: boolean): void
-}
-
-export interface ColumnarCounts {
-  readonly received: number
-  readonly emitted: number
-  readonly filtered: number
-}
 
 export interface StagePlan {
   readonly operator: Operator
@@ -77,6 +61,7 @@ export class RuleRunner {
   readonly inputs: readonly Input[]
   readonly #o: RuleRunnerOptions
   #columnar: ColumnarLane | null = null
+  #started = false
   #stopping = false
   #stagesClosed = false
   #ended = false
@@ -145,7 +130,9 @@ export class RuleRunner {
     )
   }
 
+  /** Inputs hold back: before the start (a shared stream may run already), and while something behind them is full. */
   get blocked(): boolean {
+    if (!this.#started) return true
     for (const sink of this.#o.sinks) if (sink.full) return true
     for (const stage of this.stages) if (stage.operator.full) return true
     return false
@@ -172,6 +159,8 @@ export class RuleRunner {
   start(): void {
     for (const sink of this.#o.sinks) sink.start()
     for (const stage of this.stages) stage.open()
+    this.#started = true
+    this.resume()
   }
 
   /** A sink has room again. */
@@ -360,12 +349,21 @@ class Input implements Consumer, ColumnarOutput {
         this.failed(delivery.error, delivery.events, true)
         return
       case 'chunk': {
-        const counts = (this.#e.columnar() as ColumnarLane).process(delivery, this)
-        this.#e.ledger.received += counts.received
-        this.#e.ledger.emitted += counts.emitted
-        this.#e.ledger.filtered += counts.filtered
+        this.#count((this.#e.columnar() as ColumnarLane).process(delivery, this))
       }
     }
+  }
+
+  /** Null when a chunk would have to wait. */
+  turn(): ChunkTurn | null {
+    if (this.#closed || !this.#inbox.empty || this.#e.blocked()) return null
+    return { output: this, done: (counts) => this.#count(counts) }
+  }
+
+  #count(counts: ColumnarCounts): void {
+    this.#e.ledger.received += counts.received
+    this.#e.ledger.emitted += counts.emitted
+    this.#e.ledger.filtered += counts.filtered
   }
 
   lines(payload: Uint8Array, rows: number): void {

@@ -9,6 +9,7 @@ import { Ledger } from '../core/ledger.ts'
 import { makeRow, type Row } from '../core/row.ts'
 import type { Value, ValueObject } from '../core/values.ts'
 import { backoff } from './backoff.ts'
+import type { ChunkDelivery } from './columnar-lane.ts'
 import type { Consumer, Delivery } from './delivery.ts'
 import type { NodeMetrics } from './metrics.ts'
 import type { DecodeChain } from './source-chain.ts'
@@ -24,6 +25,12 @@ export interface Attachment {
   readonly durable?: () => Promise<void>
 }
 
+/** Scans a chunk once for several consumers. */
+export interface ChunkScanner {
+  /** Returns the consumers that have to be handed the chunk. */
+  scan(delivery: ChunkDelivery, consumers: readonly Consumer[]): readonly Consumer[]
+}
+
 export interface StreamRunnerOptions {
   readonly name: string
   readonly source: Source
@@ -31,6 +38,8 @@ export interface StreamRunnerOptions {
   readonly metrics: NodeMetrics
   readonly clock: Clock
   readonly log: Logger
+  /** For the columnar consumers of a shared stream. */
+  readonly scanner?: ChunkScanner
 }
 
 export class StreamRunner {
@@ -117,8 +126,12 @@ export class StreamRunner {
     const bytes = sizeOf(chunk)
     const direct = chunk.kind === 'bytes' && chain.raw
     if (direct) {
-      for (const { consumer } of this.#attachments)
-        if (consumer.columnar) wait(this.#hand(consumer, { kind: 'chunk', chunk, bytes }))
+      const delivery: ChunkDelivery = { kind: 'chunk', chunk, bytes }
+      const columnar: Consumer[] = []
+      for (const { consumer } of this.#attachments) if (consumer.columnar) columnar.push(consumer)
+      const { scanner } = this.#o
+      const alone = scanner && columnar.length > 1 ? scanner.scan(delivery, columnar) : columnar
+      for (const consumer of alone) wait(this.#hand(consumer, delivery))
     }
     const rowConsumers = direct ? this.#attachments.filter((a) => !a.consumer.columnar) : this.#attachments
     if (rowConsumers.length) {

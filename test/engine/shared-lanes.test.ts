@@ -1,0 +1,81 @@
+import { afterEach, describe, expect, it } from 'vitest'
+import { createEngine, type Engine, imbalance, manualClock, type ValueObject } from '../../src/engine/index.ts'
+
+let engine: Engine
+async function open(): Promise<void> {
+  engine = await createEngine({ clock: manualClock({ start: 1_700_000_000_000 }) })
+  await engine.execute('CREATE STREAM demo () WITH (TYPE="mqtt", DATASOURCE="in", FORMAT="json", SHARED="true")')
+}
+afterEach(() => engine.close())
+
+const bytes = (text: string): Uint8Array => new TextEncoder().encode(text)
+const flush = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
+
+/** A stored rule; its results arrive at the memory topic of its name. */
+async function rule(id: string, sql: string, options: ValueObject = {}): Promise<ValueObject[]> {
+  const seen: ValueObject[] = []
+  engine.subscribe(id, (_topic, rows) => void seen.push(...rows))
+  await engine.createRule({ id, sql, actions: [{ memory: { topic: id } }], options })
+  return seen
+}
+const counters = (id: string): Record<string, number | string> =>
+  Object.fromEntries(engine.ruleStatus(id).counters.filter(([key]) => /records_(in|out)_total$/.test(key)))
+
+describe('rules on a shared stream', () => {
+  it('each get their own results and exact counts, on the columnar lane and off it', async () => {
+    await open()
+    const log = { r1: { nop: {} }, r2: { nop: {} } }
+    await engine.createRule({ id: 'r1', sql: 'SELECT a FROM demo WHERE a > 1', actions: [log.r1] })
+    await engine.createRule({ id: 'r2', sql: 'SELECT b, a + 1 AS c FROM demo', actions: [log.r2] })
+    const all = await rule('r3', 'SELECT * FROM demo WHERE a > 1')
+    const payloads = ['{"a":1,"b":"x"}', '{"a":2,"b":"y"}', '{"a":', '[{"a":3},{"a":"z","b":"w"}]'].map(bytes)
+    expect(await engine.feed('demo', payloads)).toBe(3)
+    await flush()
+    expect(all).toEqual([{ a: 2, b: 'y' }, { a: 3 }])
+    for (const id of ['r1', 'r2', 'r3']) {
+      const ledger = engine.ruleLedger(id).rule
+      expect([id, imbalance(ledger), ledger.received]).toEqual([id, 0, 5])
+      expect(ledger.dropped).toEqual({ decode_error: 1, error: 1 })
+    }
+    expect(engine.ruleLedger('r1').rule).toMatchObject({ emitted: 2, filtered: 1 })
+    expect(engine.ruleLedger('r2').rule).toMatchObject({ emitted: 3, filtered: 0 })
+    expect(counters('r1')).toMatchObject({
+      op_demo_2_decoder_0_records_in_total: 5,
+      op_demo_2_decoder_0_records_out_total: 4,
+      op_3_filter_0_records_in_total: 4,
+      op_4_project_0_records_out_total: 2,
+      sink_nop_0_0_records_out_total: 2,
+    })
+  })
+
+  it('come and go while the stream runs', async () => {
+    await open()
+    for (const id of ['r1', 'r2', 'r3']) {
+      await engine.createRule({ id, sql: `SELECT ${id === 'r2' ? 'b' : 'a'} FROM demo`, actions: [{ nop: {} }] })
+    }
+    const one = [bytes('{"a":1,"b":2}')]
+    await engine.feed('demo', one)
+    await engine.stopRule('r1')
+    await engine.feed('demo', one)
+    await engine.stopRule('r2')
+    await engine.feed('demo', one)
+    await engine.startRule('r1')
+    await engine.feed('demo', one)
+    const received = (id: string): number => engine.ruleLedger(id).rule.received
+    expect(['r1', 'r2', 'r3'].map(received)).toEqual([1, 2, 4])
+  })
+
+  it('aggregate windows beside stateless rules', async () => {
+    await open()
+    const clock = engine.clock as ReturnType<typeof manualClock>
+    const counts = await rule('w', 'SELECT b, count(*) AS n FROM demo GROUP BY b, TUMBLINGWINDOW(ss, 1)')
+    await engine.createRule({ id: 'r1', sql: 'SELECT a FROM demo', actions: [{ nop: {} }] })
+    await engine.feed('demo', ['{"a":1,"b":"x"}', '{"a":2,"b":"x"}', '{"a":3,"b":"y"}'].map(bytes))
+    await clock.advance(1000)
+    expect(counts).toEqual([
+      { b: 'x', n: 2n },
+      { b: 'y', n: 1n },
+    ])
+    for (const id of ['w', 'r1']) expect(imbalance(engine.ruleLedger(id).rule)).toBe(0)
+  })
+})
