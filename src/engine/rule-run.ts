@@ -10,6 +10,7 @@ import {
 import { loadCodecs } from '../compile/codecs.ts'
 import { type ExpressionContext, newHitCounter } from '../compile/expression.ts'
 import type { Timer } from '../core/clock.ts'
+import { IxionError } from '../core/errors.ts'
 import type { LedgerReading } from '../core/ledger.ts'
 import type { Row } from '../core/row.ts'
 import { getField, type Value, type ValueObject } from '../core/values.ts'
@@ -25,6 +26,7 @@ import { Checkpointer } from '../runtime/checkpointer.ts'
 import { NodeMetrics } from '../runtime/metrics.ts'
 import { RuleRunner } from '../runtime/rule-runner.ts'
 import type { SinkRunner } from '../runtime/sink-runner.ts'
+import { SinkWatch } from '../runtime/sink-watch.ts'
 import type { StreamRunner } from '../runtime/stream-runner.ts'
 import { parseSelect } from '../sql/index.ts'
 import { wantedColumns } from './column-types.ts'
@@ -119,6 +121,7 @@ export class RuleRun {
   readonly #detach: () => Promise<void>
   /** qos 1 and 2. */
   readonly #checkpoints: Checkpointer | null
+  readonly #watch: SinkWatch
 
   private constructor(parts: {
     planned: PlannedRule
@@ -131,6 +134,7 @@ export class RuleRun {
     expressions: ExpressionContext
     detach: () => Promise<void>
     checkpoints: Checkpointer | null
+    watch: SinkWatch
   }) {
     this.planned = parts.planned
     this.runner = parts.runner
@@ -142,6 +146,7 @@ export class RuleRun {
     this.#expressions = parts.expressions
     this.#detach = parts.detach
     this.#checkpoints = parts.checkpoints
+    this.#watch = parts.watch
     this.started = parts.environment.clock.now()
   }
 
@@ -215,6 +220,10 @@ export class RuleRun {
       onEnd,
     })
 
+    const watch = new SinkWatch(
+      sinks.map((s) => s.runner),
+      clock,
+    )
     const checkpoints =
       options.qos > 0 && !document.temp
         ? new Checkpointer({
@@ -224,11 +233,14 @@ export class RuleRun {
             log: environment.log,
             interval: options.checkpointInterval,
             snapshot: () => run.checkpoint(),
+            replays: () => own.some((stream) => stream.offset() !== undefined),
+            delivered: () => watch.delivered(),
           })
         : null
-    // Without state there is nothing to wait for: rows are past the rule when they have been accepted.
     const stateful = chain.stages.some((s) => s.operator.save) || expressions.states.size > 0
-    const durable = checkpoints && stateful ? { durable: () => checkpoints.durable() } : {}
+    const durable = checkpoints
+      ? { durable: () => (stateful ? checkpoints.durable() : deliveredOrRefused(watch, document.id)) }
+      : {}
 
     const own: StreamRunner[] = []
     const tables: { stream: StreamRunner; bounded: boolean }[] = []
@@ -316,6 +328,7 @@ export class RuleRun {
         await lookups.release()
       },
       checkpoints,
+      watch,
     })
     if (checkpoints) await run.#restoreCheckpoint(await checkpoints.latest())
     return run
@@ -390,10 +403,13 @@ export class RuleRun {
   /** Sources stop first, then what is inside drains for at most the engine's limit, then sinks close. */
   async stop(): Promise<void> {
     this.#stopped = true
-    await Promise.all(this.#own.map((s) => s.stop()))
-    await this.#detach()
+    // Sources deliver nothing from here on; closing may wait for senders that wait for an answer.
+    const closed = Promise.all(this.#own.map((s) => s.stop()))
     this.runner.resume()
+    this.#watch.stop()
     await this.#checkpoints?.stop(this.planned.document.options.enableSaveStateBeforeStop)
+    await closed
+    await this.#detach()
     await this.runner.stop(this.#environment.options.drainLimit ?? defaultDrainLimit)
   }
 
@@ -409,6 +425,12 @@ export class RuleRun {
       streams: Object.fromEntries(this.#own.map((s) => [s.name, s.ledger.read(0)])),
     }
   }
+}
+
+/** For rules without state: a sender is answered when what its events gave has been sent. */
+async function deliveredOrRefused(watch: SinkWatch, rule: string): Promise<void> {
+  if (await watch.delivered()) return
+  throw new IxionError('CONNECTION', `rule ${rule} stopped before its results were sent`)
 }
 
 /** The rule's limit, or a lower one of its streams (PARTITION_LIMIT). */

@@ -18,6 +18,13 @@ export interface CheckpointerOptions {
   readonly interval: number
   /** The rule's state now, or null while it cannot be taken (input waits in front of the rule). */
   readonly snapshot: () => Value | null
+  /** True when a source can go back to a position of the state: a lost result would come again. */
+  readonly replays: () => boolean
+  /**
+   * Waits until the results the rule has given so far have left its sinks; false when the rule stopped before. Input that would
+   * be sent or read again is not given up before.
+   */
+  readonly delivered: () => Promise<boolean>
 }
 
 /** Checkpoints kept per rule. */
@@ -101,10 +108,12 @@ export class Checkpointer {
     return this.#writing
   }
 
-  async #writeNow(): Promise<void> {
+  /** `last`: on stop, when sinks are drained afterwards. */
+  async #writeNow(last = false): Promise<void> {
     const { rule, store, clock, log } = this.#o
     const started = clock.monotonic()
     const waiting = this.#waiting
+    let took = 0
     try {
       const state = this.#o.snapshot()
       if (state === null) {
@@ -113,6 +122,13 @@ export class Checkpointer {
       }
       this.#waiting = []
       const text = encodeState(state)
+      took = clock.monotonic() - started
+      if (!last && (waiting.length > 0 || this.#o.replays())) {
+        if (!(await this.#o.delivered())) {
+          this.#waiting = [...waiting, ...this.#waiting]
+          return
+        }
+      }
       const key = `${prefixOf(rule)}${String(++this.#number).padStart(16, '0')}`
       const keys = [...this.#keys, key]
       const old = keys.splice(0, Math.max(0, keys.length - KEPT))
@@ -125,7 +141,7 @@ export class Checkpointer {
       if (this.#waiting !== waiting) this.#waiting = [...waiting, ...this.#waiting]
       this.#schedule(RETRY)
     }
-    this.#lastTook = clock.monotonic() - started
+    this.#lastTook = took
   }
 
   /** `final`: one more checkpoint first. Input that waits is refused, its sender will send it again. */
@@ -133,7 +149,7 @@ export class Checkpointer {
     if (this.#stopped) return
     this.#cancel()
     await this.#writing
-    if (final) await this.#writeNow()
+    if (final) await this.#writeNow(true)
     this.#stopped = true
     this.#cancel()
     for (const w of this.#waiting.splice(0)) w.failed(stopped(this.#o.rule))

@@ -10,7 +10,7 @@ import {
   type Store,
   type ValueObject,
 } from '../../src/engine/index.ts'
-import { manualSource } from '../support/engine-harness.ts'
+import { manualSink, manualSource } from '../support/engine-harness.ts'
 
 const engines: Engine[] = []
 afterEach(async () => {
@@ -89,7 +89,28 @@ describe('a rule with qos 1', () => {
     expect(answers[1]).toBeInstanceOf(Error)
   })
 
-  it('answers at once when there is no state to lose', async () => {
+  it('answers no sender while results of its events wait in a sink', async () => {
+    const clock = manualClock({ start: START })
+    const source = manualSource('fed')
+    const sink = manualSink('held')
+    const engine = await open(disk(), clock, [source.connector, sink.connector])
+    await engine.execute(STREAM)
+    await engine.createRule({
+      ...RULE({ checkpointInterval: '1h' }, 'SELECT v, lag(v) AS p FROM s'),
+      actions: [{ held: {} }],
+    })
+    await clock.advance(0)
+    sink.hold(true)
+    const answers: (Error | null)[] = []
+    await source.rows([{ v: 1 }], (error) => void answers.push(error))
+    await clock.advance(5_000)
+    expect(answers).toEqual([])
+    sink.hold(false)
+    await clock.advance(1_000)
+    expect(answers).toEqual([null])
+  })
+
+  it('answers when results are sent where there is no state to lose', async () => {
     const clock = manualClock({ start: START })
     const source = manualSource('fed')
     const engine = await open(disk(), clock, [source.connector])
@@ -97,7 +118,8 @@ describe('a rule with qos 1', () => {
     await engine.createRule(RULE({}, 'SELECT v FROM s WHERE v > 1'))
     await clock.advance(0)
     const answers: (Error | null)[] = []
-    await source.rows([{ v: 1 }], (error) => void answers.push(error))
+    await source.rows([{ v: 1 }, { v: 2 }], (error) => void answers.push(error))
+    await clock.advance(20)
     expect(answers).toEqual([null])
   })
 
