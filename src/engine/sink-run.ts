@@ -182,6 +182,7 @@ export async function createSinkRun(
     byteSteps,
     transform: {
       metrics: transformMetrics,
+      identity: sink.plainJson && !common.omitIfEmpty ? (common.sendSingle ? 'row' : 'list') : null,
       run: (result) =>
         transform(result.rows).map((item) =>
           message(item, dynamic, connector.takes, common.sendSingle, result.rows.length),

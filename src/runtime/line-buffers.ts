@@ -18,16 +18,28 @@ const SIZE = 64 * 1024
 const KEEP = 16
 const KEEP_SIZE = 2 * SIZE
 
+const LINE_FEED = 10
 const spare: Uint8Array[] = []
 const noDynamic: Readonly<Record<string, string>> = Object.freeze({})
 
 /** Copies the lines. */
 export function linesItem(lines: Uint8Array, rows: number): LinesItem {
-  const needed = lines.length
+  const item = emptyItem(lines.length)
+  addLines(item, lines, rows)
+  return item
+}
+
+/** The same of one message without a line feed. */
+export function lineItem(message: Uint8Array): LinesItem {
+  const item = emptyItem(message.length + 1)
+  addLine(item, message)
+  return item
+}
+
+function emptyItem(needed: number): LinesItem {
   const fits = spare.findLastIndex((b) => b.length >= needed)
   const buffer = fits < 0 ? new Uint8Array(roundedUp(needed)) : (spare.splice(fits, 1)[0] as Uint8Array)
-  buffer.set(lines)
-  return { payload: buffer.subarray(0, needed), value: null, dynamic: noDynamic, rows, lines: true, buffer }
+  return { payload: buffer.subarray(0, 0), value: null, dynamic: noDynamic, rows: 0, lines: true, buffer }
 }
 
 /** Copies more lines behind those of an item that is not being sent; false when there is no room. */
@@ -38,6 +50,18 @@ export function addLines(item: LinesItem, lines: Uint8Array, rows: number): bool
   buffer.set(lines, payload.length)
   item.payload = buffer.subarray(0, length)
   item.rows += rows
+  return true
+}
+
+/** The same with one message that has no line feed. */
+export function addLine(item: LinesItem, message: Uint8Array): boolean {
+  const { buffer, payload } = item
+  const end = payload.length + message.length
+  if (end >= buffer.length) return false
+  buffer.set(message, payload.length)
+  buffer[end] = LINE_FEED
+  item.payload = buffer.subarray(0, end + 1)
+  item.rows++
   return true
 }
 

@@ -3,6 +3,8 @@ import type { Clock } from '../core/clock.ts'
 
 export type NodeKind = 'source' | 'op' | 'sink'
 
+const NOT_TIMED = -1
+
 export class NodeMetrics {
   readonly kind: NodeKind
   /** Name without kind: `demo`, `2_decoder`, `log_0`. */
@@ -27,16 +29,21 @@ export class NodeMetrics {
     this.connection = kind === 'op' ? null : { status: 0, connected: 0, disconnected: 0, message: '', tried: 0 }
   }
 
-  /** Starts one processing round of `records` inputs; the result goes to {@link end}. */
+  /**
+   * Starts one processing round of `records` inputs; the result goes to {@link end}. Of the rounds of one millisecond the first
+   * is timed.
+   */
   begin(records: number): number {
     this.recordsIn += records
-    this.lastInvocation = this.#clock.now()
+    const now = this.#clock.now()
+    if (now === this.lastInvocation) return NOT_TIMED
+    this.lastInvocation = now
     return this.#clock.monotonic()
   }
 
   end(started: number, records: number): void {
     this.processed += records
-    this.latencyUs = Math.round((this.#clock.monotonic() - started) * 1000)
+    if (started !== NOT_TIMED) this.latencyUs = Math.round((this.#clock.monotonic() - started) * 1000)
   }
 
   exception(message: string, count = 1): void {

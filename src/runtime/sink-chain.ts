@@ -17,7 +17,8 @@ export interface Result {
 
 export interface SinkChain {
   readonly metrics: readonly NodeMetrics[]
-  start(emit: (items: readonly SinkItem[]) => void, ledger: Ledger): void
+  /** `line` takes a message of one row that may go into one item with others (SinkItem.lines); null = none may. */
+  start(emit: (items: readonly SinkItem[]) => void, ledger: Ledger, line: ((message: Uint8Array) => void) | null): void
   offer(result: Result): void
   /** A row error with sendError. */
   offerError(error: Error): void
@@ -57,7 +58,12 @@ export interface MessageBatch {
 
 export interface SinkChainOptions {
   readonly clock: Clock
-  readonly transform: { readonly metrics: NodeMetrics; readonly run: (result: Result) => readonly TransformedMessage[] }
+  readonly transform: {
+    readonly metrics: NodeMetrics
+    readonly run: (result: Result) => readonly TransformedMessage[]
+    /** Set when `run` would change nothing: the messages are the rows, or lists of them. Needs `encode` and no `batch`. */
+    readonly identity: 'row' | 'list' | null
+  }
   /** Null for sinks that take rows, and when batches are written instead. */
   readonly encode: { readonly metrics: NodeMetrics; readonly run: (value: Value) => Uint8Array } | null
   readonly batch: MessageBatch | null
@@ -71,6 +77,7 @@ const text = new TextEncoder()
 export function createSinkChain(options: SinkChainOptions): SinkChain {
   const { transform, encode, batch, byteSteps, takes, clock } = options
   let emit: (items: readonly SinkItem[]) => void = () => {}
+  let line: ((message: Uint8Array) => void) | null = null
   let ledger: Ledger
   let timer: Timer | null = null
   let batched: TransformedMessage[] = []
@@ -157,6 +164,35 @@ export function createSinkChain(options: SinkChainOptions): SinkChain {
     return false
   }
 
+  /** A value that is a message as it is. */
+  const offerValue = (value: Value, rows: number): void => {
+    const { metrics, run: encodeValue } = encode as NonNullable<typeof encode>
+    const started = metrics.begin(1)
+    let bytes: Uint8Array
+    try {
+      bytes = encodeValue(value)
+    } catch (error) {
+      metrics.exception(messageOf(error))
+      metrics.end(started, 1)
+      failed(error, rows)
+      return
+    }
+    metrics.recordsOut++
+    metrics.end(started, 1)
+    if (line && rows === 1) line(bytes)
+    else emit([{ payload: finishBytes(bytes), value: null, dynamic: noDynamic, rows }])
+  }
+
+  const offerUnchanged = ({ rows }: Result, single: boolean): void => {
+    const { metrics } = transform
+    const messages = single ? rows.length : 1
+    const started = metrics.begin(1)
+    metrics.recordsOut += messages
+    metrics.end(started, 1)
+    if (single) for (const row of rows) offerValue(row, 1)
+    else offerValue(rows as ValueObject[], rows.length)
+  }
+
   return {
     metrics: [
       ...(batch ? [batch.metrics] : []),
@@ -168,8 +204,9 @@ export function createSinkChain(options: SinkChainOptions): SinkChain {
     get heldRows() {
       return batchedRows
     },
-    start(emitItems, sinkLedger) {
+    start(emitItems, sinkLedger, emitLine) {
       emit = emitItems
+      line = byteSteps.length === 0 ? emitLine : null
       ledger = sinkLedger
       if (batch && batch.linger > 0) {
         const tick = (): void => {
@@ -182,6 +219,10 @@ export function createSinkChain(options: SinkChainOptions): SinkChain {
     offer(result) {
       const rows = result.rows.length
       ledger.received += rows
+      if (transform.identity) {
+        offerUnchanged(result, transform.identity === 'row')
+        return
+      }
       let messages: readonly TransformedMessage[]
       try {
         messages = run(

@@ -3,7 +3,7 @@ import type { Clock } from '../core/clock.ts'
 import { IxionError, messageOf } from '../core/errors.ts'
 import { Ledger, type LedgerReading } from '../core/ledger.ts'
 import { type Backoff, backoff } from './backoff.ts'
-import { addLines, freeLines, isLines, linesItem } from './line-buffers.ts'
+import { addLine, addLines, freeLines, isLines, lineItem, linesItem } from './line-buffers.ts'
 import type { NodeMetrics } from './metrics.ts'
 import type { SinkChain } from './sink-chain.ts'
 
@@ -68,7 +68,8 @@ export class SinkRunner {
   }
 
   start(): void {
-    this.#o.chain.start((items) => this.#enqueue(items), this.ledger)
+    const line = this.#o.acceptsLines ? (message: Uint8Array): void => this.#enqueueLine(message) : null
+    this.#o.chain.start((items) => this.#enqueue(items), this.ledger, line)
     void this.#ensurePump()
   }
 
@@ -91,6 +92,12 @@ export class SinkRunner {
     const last = this.#queue.at(-1)
     if (isLines(last) && addLines(last, payload, rows)) this.#queuedRows += rows
     else this.#enqueue([linesItem(payload, rows)])
+  }
+
+  #enqueueLine(message: Uint8Array): void {
+    const last = this.#queue.at(-1)
+    if (isLines(last) && addLine(last, message)) this.#queuedRows++
+    else this.#enqueue([lineItem(message)])
   }
 
   #enqueue(items: readonly SinkItem[]): void {
@@ -156,17 +163,18 @@ export class SinkRunner {
   async #sendAll(items: readonly SinkItem[]): Promise<void> {
     const { sink } = this.#o
     if (sink.sendMany) {
-      const started = this.metrics.begin(items.length)
+      const messages = messagesOf(items)
+      const started = this.metrics.begin(messages)
       try {
         await sink.sendMany(items, this.#abort.signal)
         for (const item of items) this.#sent(item)
-        this.metrics.end(started, items.length)
+        this.metrics.end(started, messages)
         return
       } catch (error) {
         // A sink that fails as a whole reports how many items it took; the rest is sent one by one.
         const taken = Math.min(items.length, (error as { taken?: number }).taken ?? 0)
         for (const item of items.slice(0, taken)) this.#sent(item)
-        this.metrics.recordsIn -= items.length - taken
+        this.metrics.recordsIn -= messagesOf(items.slice(taken))
         for (const item of items.slice(taken)) await this.#sendOne(item)
         return
       }
@@ -176,7 +184,8 @@ export class SinkRunner {
 
   async #sendOne(item: SinkItem): Promise<void> {
     const { signal } = this.#abort
-    const started = this.metrics.begin(1)
+    const messages = messagesOf([item])
+    const started = this.metrics.begin(messages)
     for (;;) {
       if (signal.aborted) {
         this.#drop(item, 'stopped')
@@ -198,11 +207,11 @@ export class SinkRunner {
         await this.#retry.wait(this.#o.retryInterval)
       }
     }
-    this.metrics.end(started, 1)
+    this.metrics.end(started, messages)
   }
 
   #sent(item: SinkItem): void {
-    this.metrics.recordsOut++
+    this.metrics.recordsOut += item.lines ? item.rows : 1
     this.metrics.connected()
     this.ledger.emitted += item.rows
     this.#sendingRows -= item.rows
@@ -251,6 +260,12 @@ export class SinkRunner {
       this.#o.log.warn('sink did not close cleanly', { error: messageOf(error) })
     }
   }
+}
+
+function messagesOf(items: readonly SinkItem[]): number {
+  let messages = 0
+  for (const item of items) messages += item.lines ? item.rows : 1
+  return messages
 }
 
 function sizeOf(item: SinkItem): number {

@@ -228,11 +228,13 @@ function* documents(chunk: ByteChunk): Iterable<Uint8Array> {
       const feed = payload.indexOf(10, start)
       const end = feed < 0 ? payload.length : feed
       const line = payload.subarray(start, end)
-      if (!isBlank(line)) yield line
+      if ((line[0] as number) > SPACE || !isBlank(line)) yield line
       start = end + 1
     }
   }
 }
+
+const SPACE = 32
 
 function isBlank(line: Uint8Array): boolean {
   for (const byte of line) if (byte !== 32 && byte !== 9 && byte !== 13) return false
@@ -283,6 +285,11 @@ class Collector {
   }
 
   row(row: ValueObject, meta: ValueObject | null): void {
+    if (this.#steps.length === 0) {
+      this.#rows.push(row)
+      this.#meta.push(meta)
+      return
+    }
     let rows: readonly ValueObject[] = [row]
     for (const step of this.#steps) {
       const started = step.metrics.begin(rows.length)
