@@ -217,13 +217,14 @@ async function runBatch(c: Case): Promise<Outcome> {
     transform: {
       metrics: metrics(),
       run: (result) => [{ value: result.rows[0] as Value, text: null, dynamic: {}, rows: 1 }],
+      identity: null,
     },
     encode: null,
     byteSteps: [],
     batch: { metrics: metrics(), writerMetrics: null, size: c['batchSize'], linger: c['lingerMs'], writer: null },
   })
   const batches: number[] = []
-  chain.start((items) => void batches.push(...items.map((i) => i.rows)), new Ledger())
+  chain.start((items) => void batches.push(...items.map((i) => i.rows)), new Ledger(), null)
   for (let i = 0; i < c['send']; i++) {
     chain.offer({ rows: [{ i: BigInt(i) }], meta: null })
     await clock.advance(c['gapMs'])
