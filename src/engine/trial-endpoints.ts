@@ -63,7 +63,6 @@ export class TrialEndpoints {
       responses.delete(response)
       void results.return?.()
     })
-    request.socket.setTimeout(0)
     response.writeHead(200, {
       'Content-Type': 'text/event-stream',
       'Cache-Control': 'no-cache',

@@ -491,6 +491,30 @@ describe('connections, keys, schemas, transfer', () => {
     expect(Object.keys(JSON.parse(JSON.parse(failing[1]).message).streams)).toEqual(['x'])
   })
 
+  it('YAML export and import, and imports that go on after their answer', async () => {
+    await create(demo)
+    await wire('POST', '/rules', rule('r1', { triggered: false }))
+    await wire('PUT', '/metadata/sinks/nop/confKeys/k', { log: true })
+    const [, yaml] = await wire('GET', '/v2/data/export')
+    expect(yaml).toContain('sinks.nop.k:\n    log: true')
+    await wire('DELETE', '/rules/r1')
+    await wire('DELETE', '/streams/demo')
+    expect(await wire('POST', '/v2/data/import', { content: yaml })).toEqual([200, 'success'])
+    expect(await wire('GET', '/v2/data/export')).toEqual([200, yaml])
+    expect(await wire('POST', '/v2/data/import', { content: 'streams: {x: {sql: nonsense}}' })).toMatchObject({
+      0: 400,
+      1: expect.stringContaining('import failed: '),
+    })
+    const [, exported] = await wire('GET', '/data/export')
+    const { id } = JSON.parse((await wire('POST', '/async/data/import', { content: exported }))[1])
+    expect(id).toMatch(/^dataImport-\d+$/)
+    let task = { status: '', message: '' }
+    while (task.status !== 'finish') task = JSON.parse((await wire('GET', `/async/task/${id}`))[1])
+    expect(JSON.parse(task.message).ErrorMsg).toBe('')
+    expect(await wire('GET', '/async/task/x')).toEqual([400, error(1000, 'async task: x not found')])
+    expect(await wire('POST', `/async/task/${id}/cancel`)).toEqual([200, 'cancel success'])
+  })
+
   it('uploads stay in their folder', async () => {
     const post = (body: object): Promise<{ status: number; body: string }> =>
       server.request('POST', '/config/uploads', JSON.stringify(body), { 'Content-Type': 'application/json' })

@@ -8,6 +8,7 @@ import { ruleRoutes } from './rules.ts'
 import { schemaRoutes } from './schemas.ts'
 import { streamRoutes } from './streams.ts'
 import { systemRoutes } from './system.ts'
+import { taskRoutes } from './tasks.ts'
 import { transferRoutes } from './transfer.ts'
 import { trialRoutes } from './trials.ts'
 
@@ -22,5 +23,6 @@ export function router(settings: ServerSettings): Router {
     ...notBuiltRoutes,
     ...metadataRoutes,
     ...transferRoutes,
+    ...taskRoutes,
   ])
 }

@@ -16,16 +16,17 @@ import {
 } from '../http.ts'
 import type { Handler, Route } from '../router.ts'
 import type { Services } from '../services.ts'
-import { framed, inFrame, notBuilt, WireError, wireCode } from '../wire-errors.ts'
+import { framed, inFrame, WireError, wireCode } from '../wire-errors.ts'
 
 /** Loaded with the first request that needs it: it brings the engine's code along. */
 const load = () => import('../../engine/transfer.ts')
+const loadYaml = () => import('../../engine/transfer-yaml.ts')
 type Transfer = Awaited<ReturnType<typeof load>>
 
 const on =
-  (work: (engine: Engine, call: Call, transfer: Transfer, services: Services) => Reply | Promise<Reply>): Handler =>
+  (work: (engine: Engine, call: Call, transfer: Transfer) => Reply | Promise<Reply>): Handler =>
   async (call, services) =>
-    work(await services.engine(), call, await load(), services)
+    work(await services.engine(), call, await load())
 
 /** Errors of the last full import; what `GET /data/import/status` shows. */
 const lastImport = new WeakMap<Engine, Configuration>()
@@ -47,17 +48,23 @@ export const transferRoutes: Route[] = [
     '/data/export',
     on(async (engine, call, transfer) => attachment(call, jsonText(await transfer.exportRules(engine, idsIn(call))))),
   ],
-  ['POST', '/data/import', on(importData)],
+  ['POST', '/data/import', async (call, services) => json(await importAnswer(call, services))],
   [
     'GET',
     '/data/import/status',
     on((engine, _call, transfer) => json(lastImport.get(engine) ?? transfer.emptyConfiguration())),
   ],
-  ['GET', '/v2/data/export', () => notBuilt('The YAML export')],
-  ['POST', '/v2/data/import', () => notBuilt('The YAML import')],
-  ['POST', '/async/data/import', () => notBuilt('The asynchronous import')],
-  ['GET', '/async/task/{id}', ({ params }) => unknownTask(params['id'] ?? '')],
-  ['POST', '/async/task/{id}/cancel', ({ params }) => unknownTask(params['id'] ?? '')],
+  ['GET', '/v2/data/export', on(async (engine, call) => attachment(call, await (await loadYaml()).exportYaml(engine)))],
+  [
+    'POST',
+    '/v2/data/import',
+    on(async (engine, call) => {
+      const content = await contentOf(engine, call, '', 'Fail to read file')
+      const { importYaml } = await loadYaml()
+      await inFrame('import failed', () => importYaml(engine, content), wireCode.undefined)
+      return text('success')
+    }),
+  ],
   ['GET', '/config/uploads', on(async (engine) => json(await engine.uploads.list()))],
   ['POST', '/config/uploads', on(upload)],
   [
@@ -69,10 +76,6 @@ export const transferRoutes: Route[] = [
     }),
   ],
 ]
-
-function unknownTask(id: string): never {
-  throw new WireError(wireCode.undefined, `async task: ${id} not found`)
-}
 
 /** With one range of bytes when asked for. */
 function attachment(call: Call, content: string): Reply {
@@ -130,7 +133,12 @@ async function importRuleSet(engine: Engine, call: Call, transfer: Transfer): Pr
   return text(`imported ${counts.streams} streams, ${counts.tables} tables and ${counts.rules} rules`)
 }
 
-async function importData(engine: Engine, call: Call, transfer: Transfer, services: Services): Promise<Reply> {
+/** Imports the document of a request; fails with the errors by section when an item does. */
+export async function importAnswer(
+  call: Call,
+  services: Services,
+): Promise<{ readonly ErrorMsg: string; readonly ConfigResponse: Configuration }> {
+  const [engine, transfer] = [await services.engine(), await load()]
   const partial = call.query.get('partial') === '1'
   const stop = call.query.get('stop') === '1'
   const content = await contentOf(engine, call, '', 'Fail to read file')
@@ -140,7 +148,7 @@ async function importData(engine: Engine, call: Call, transfer: Transfer, servic
   if (transfer.hasErrors(errors)) throw new WireError(wireCode.undefined, jsonText(errors))
   // As eKuiper: a process manager starts the engine again.
   if (stop && !partial) services.stop(100)
-  return json({ ErrorMsg: '', ConfigResponse: errors })
+  return { ErrorMsg: '', ConfigResponse: errors }
 }
 
 async function upload(engine: Engine, call: Call): Promise<Reply> {
