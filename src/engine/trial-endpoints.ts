@@ -1,5 +1,5 @@
 /** Where results of trial runs are watched (spec/rest-api.md 3.5): server-sent events at `/test/{id}` of the data server. */
-import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { ServerResponse } from 'node:http'
 import { acquireDataServer } from '../connectors/data-server.ts'
 import { connectorContext, type EngineEnvironment } from './environment.ts'
 import type { Trials } from './trials.ts'
@@ -27,11 +27,7 @@ export class TrialEndpoints {
     const responses = new Set<ServerResponse>()
     let unroute: () => void
     try {
-      unroute = server.route(
-        'GET',
-        `/test/${id}`,
-        (request, response) => void this.#serve(id, request, response, responses),
-      )
+      unroute = server.route('GET', `/test/${id}`, (_request, response) => void this.#serve(id, response, responses))
     } catch (error) {
       await release()
       throw error
@@ -47,12 +43,7 @@ export class TrialEndpoints {
     return server.port
   }
 
-  async #serve(
-    id: string,
-    request: IncomingMessage,
-    response: ServerResponse,
-    responses: Set<ServerResponse>,
-  ): Promise<void> {
+  async #serve(id: string, response: ServerResponse, responses: Set<ServerResponse>): Promise<void> {
     const results = this.#trials.results(id)
     if (!results) {
       response.writeHead(404).end()
