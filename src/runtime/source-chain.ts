@@ -241,6 +241,9 @@ function isBlank(line: Uint8Array): boolean {
   return true
 }
 
+/** Rows handed on together: few enough to be gone before the garbage collector looks. */
+const AT_ONCE = 256
+
 /** Gathers the rows of one chunk, handing them on before each failure so that order is kept. */
 class Collector {
   #rows: ValueObject[] = []
@@ -286,8 +289,7 @@ class Collector {
 
   row(row: ValueObject, meta: ValueObject | null): void {
     if (this.#steps.length === 0) {
-      this.#rows.push(row)
-      this.#meta.push(meta)
+      this.#add(row, meta)
       return
     }
     let rows: readonly ValueObject[] = [row]
@@ -302,10 +304,13 @@ class Collector {
         return
       }
     }
-    for (const r of rows) {
-      this.#rows.push(r)
-      this.#meta.push(meta)
-    }
+    for (const r of rows) this.#add(r, meta)
+  }
+
+  #add(row: ValueObject, meta: ValueObject | null): void {
+    this.#rows.push(row)
+    this.#meta.push(meta)
+    if (this.#rows.length === AT_ONCE) this.flush()
   }
 
   #fail(error: unknown, node: NodeMetrics | undefined): void {
