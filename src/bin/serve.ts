@@ -282,7 +282,7 @@ function stopper(
       const opened = await engine.current()
       await opened?.close()
       for (const { rule, state, ledger } of opened?.ledgers() ?? []) {
-        process.stdout.write(`ledger ${JSON.stringify({ rule, state, ...ledger.rule })}\n`)
+        process.stdout.write(`ledger ${JSON.stringify({ rule, state, ...ledger.rule, sinks: ledger.sinks })}\n`)
       }
     } catch (error) {
       failed = true

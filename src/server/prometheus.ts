@@ -82,11 +82,30 @@ export function exposition(engine: Engine, services: Pick<Services, 'startedAt'>
       ['stream', streams.join(',')],
     ])
   }
+  addSinks(out, engine)
   const { user, system } = process.cpuUsage()
   out.add('process_cpu_seconds_total', 'counter', 'CPU time of the process in seconds.', [], (user + system) / 1e6)
   out.add('process_resident_memory_bytes', 'gauge', 'Resident memory in bytes.', [], process.memoryUsage.rss())
   out.add('process_start_time_seconds', 'gauge', 'Start of the process, Unix time.', [], services.startedAt / 1000)
   return out.toString()
+}
+
+/** Results behind a rule: what its sinks sent, gave up and still hold. */
+function addSinks(out: Exposition, engine: Engine): void {
+  for (const { rule, ledger } of engine.ledgers()) {
+    for (const [sink, { emitted, dropped, inFlight }] of Object.entries(ledger.sinks)) {
+      const labels: Labels = [
+        ['rule', rule],
+        ['sink', sink],
+      ]
+      out.add('ixion_sink_sent_events_total', 'counter', 'Results the peer of a sink has.', labels, emitted)
+      out.add('ixion_sink_in_flight_events', 'gauge', 'Results that wait for a sink.', labels, inFlight)
+      for (const [reason, count] of Object.entries(dropped)) {
+        const all: Labels = [...labels, ['reason', reason]]
+        out.add('ixion_sink_dropped_events_total', 'counter', 'Results a sink gave up, by reason.', all, count)
+      }
+    }
+  }
 }
 
 function addLedger(out: Exposition, ledger: LedgerReading, labels: Labels): void {

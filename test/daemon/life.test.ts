@@ -87,6 +87,22 @@ describe('the daemon', () => {
     })
   })
 
+  it('drains what it accepted, and leaves at once at the second signal', async () => {
+    const daemon = await start(install())
+    await daemon.request('POST', '/streams', stream)
+    const stuck = { server: 'tcp://127.0.0.1:9', topic: 'x', enableCache: true, resendInterval: 100 }
+    await daemon.request(
+      'POST',
+      '/rules',
+      JSON.stringify({ id: 's', sql: 'SELECT * FROM demo', actions: [{ mqtt: stuck }] }),
+    )
+    await daemon.request('POST', '/streams/demo/data', '{"temp":30}')
+    daemon.child.kill('SIGTERM')
+    while (!daemon.stderr().includes('stopping')) await new Promise((resolve) => setImmediate(resolve))
+    daemon.child.kill('SIGTERM')
+    expect(await daemon.exit).toEqual({ code: 130, signal: null })
+  })
+
   it('ends with code 0 after POST /stop', async () => {
     const daemon = await start(install())
     expect((await daemon.request('POST', '/stop')).body).toBe('stop success')
