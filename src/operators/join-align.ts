@@ -2,8 +2,10 @@
  * Scan tables beside a stream (spec/sql.md 4.3): keeps the newest rows of each table; every stream row, and every window, goes on
  * as a collection with all kept table rows behind it. Table rows never trigger output.
  */
+import { RowError } from '../core/errors.ts'
+import { goText } from '../core/go-text.ts'
 import type { Batch, Row, WindowRange } from '../core/row.ts'
-import type { Value } from '../core/values.ts'
+import { goTypeName, type Value } from '../core/values.ts'
 import type { Emit, Evaluate, Operator } from './contract.ts'
 import { groupKey } from './group.ts'
 import { loadRow, saveRow } from './window/row-buffer.ts'
@@ -88,7 +90,12 @@ export function joinAlignOperator(options: readonly AlignedTable[]): Operator {
       return held
     },
     push(batch, out) {
-      if (batch.kind === 'groups') throw new Error('tables stand below grouping')
+      if (batch.kind !== 'rows' && batch.kind !== 'collection') {
+        const given = batch as unknown as Value
+        const text = `run JoinAlignNode error: invalid input type but got ${goTypeName(given)}(${goText(given)})`
+        out.fail(new RowError(text), 0)
+        return
+      }
       if (batch.kind === 'collection') {
         out.batch(withTables(batch.rows, batch))
         return

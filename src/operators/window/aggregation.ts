@@ -1,4 +1,5 @@
 /** Aggregates of a window kept as values instead of rows: what they are, and their computation over a range (spec/sql.md 5.5). */
+import { RowError } from '../../core/errors.ts'
 import type { Row, WindowRange } from '../../core/row.ts'
 import type { Value } from '../../core/values.ts'
 import { asRowError, inClause, type Predicate } from '../condition.ts'
@@ -128,6 +129,7 @@ export function valueContent(limits: WindowLimits, aggregation: Aggregation): Wi
       if (list) list.push(i)
       else if (positions.size < aggregation.maxGroups) positions.set(group, [i])
       else if (limits.policy === 'fail') throw groupLimit(aggregation.maxGroups)
+      else throw new RowError(`more than ${aggregation.maxGroups} groups`, 'LIMIT')
     }
     return positions
   }

@@ -109,13 +109,16 @@ function runJoinAlign(c: Case): Outcome {
   const operator = joinAlignOperator(tables.map(([emitter, t]) => ({ emitter, size: t['retainSize'], key: null })))
   const driven = drive(operator, manualClock())
   for (const item of c['input'] as Case[]) {
-    if (typeof item === 'string') return fail(`an operator takes rows and collections, never ${JSON.stringify(item)}`)
-    if (item['window']) {
+    if (typeof item === 'string') driven.push(item as never)
+    else if (item['window']) {
       driven.push({ kind: 'collection', rows: item['window'].map(rowOf), window: null, events: 0 })
     } else driven.push(rowsBatch([rowOf(item)]))
   }
   const got = driven.batches.map((b): Value => (b.kind === 'collection' ? b.rows.map(plain) : []))
-  const recorded = (list: Case[]): Value => list.map((e) => (e['window'] as Case[]).map(plainRecorded))
+  const windows = (list: Case[]): Case[] => list.filter((e) => e['$error'] === undefined)
+  const recorded = (list: Case[]): Value => windows(list).map((e) => (e['window'] as Case[]).map(plainRecorded))
+  const errors = (c['expect'] as Case[]).flatMap((e) => (e['$error'] === undefined ? [] : [e['$error']]))
+  if (driven.errors.join('\n') !== errors.join('\n')) return fail(`errors ${driven.errors}, expected ${errors}`)
   const outcome = equal(got, recorded(c['expect']))
   return outcome.ok || !c['expectAlt'] ? outcome : equal(got, recorded(c['expectAlt']))
 }
