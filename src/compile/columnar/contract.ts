@@ -1,6 +1,7 @@
 /** What the columnar lane is given and what it gives (DESIGN.md, "How the hot path gets its speed"). */
 import type { DecodeOptions, Decoder } from '../../formats/contract.ts'
 import type { ExpressionContext } from '../expression.ts'
+import type { TextEquality } from './equality-index.ts'
 import type { BatchTaker } from './intake.ts'
 import type { WantedColumn } from './select-plan.ts'
 
@@ -41,6 +42,10 @@ export interface ScanMember extends BatchTaker {
   readonly columns: readonly WantedColumn[]
   readonly computed: number
   readonly programBytes: number
+  /** What the rule's condition begins with. */
+  readonly equality: TextEquality | null
+  /** Rows none of which passes, instead of {@link take}. */
+  skip(rows: number): void
   /** From the next `open` on, the chain's column i is column `positions[i]` of `scanned` ones. */
   place(positions: readonly number[], scanned: number): void
   /** False when the chain is at work already: an output call has led back to the stream. */

@@ -93,8 +93,26 @@ const utf8 = new TextEncoder()
 /** Throws {@link Unsupported}. */
 export function generateLoop(plan: LoopPlan, signatures: readonly ColumnSignature[]): Loop {
   const g = new Generator(plan, signatures)
-  const source = g.loop()
-  return new Function('C', `'use strict';return ${source}`)(g.constants) as Loop
+  return factoryOf(g.loop())(g.constants)
+}
+
+type LoopFactory = (constants: readonly unknown[]) => Loop
+
+/**
+ * Rules that differ in constants only share their code, and with it what the JavaScript engine learns about it: a thousand rules
+ * are warm as soon as one is.
+ */
+const factories = new Map<string, LoopFactory>()
+const MAX_FACTORIES = 256
+
+function factoryOf(source: string): LoopFactory {
+  let factory = factories.get(source)
+  if (!factory) {
+    if (factories.size >= MAX_FACTORIES) factories.clear()
+    factory = new Function('C', `'use strict';return ${source}`) as LoopFactory
+    factories.set(source, factory)
+  }
+  return factory
 }
 
 /** Which outputs are copied from a scanned column, and which are computed into which block. */

@@ -9,6 +9,7 @@ import { acquireKernel, kernelShape, releaseKernel } from '../../kernel/kernel.t
 import { type LoadedProgram, loadProgram, type OutputProgram, programBytes } from '../../kernel/program.ts'
 import type { LogicalPlan } from '../../plan/logical.ts'
 import type { ColumnarChain, ColumnarCounts, ColumnarEnvironment, ColumnarOutput, PayloadChunk } from './contract.ts'
+import { textEquality } from './equality-index.ts'
 import { generalLane } from './general.ts'
 import { type LoopPlan, loopPlanOf, outputColumns } from './generate.ts'
 import { createDecider, type RowTaker, scanChunk, scanSettings } from './intake.ts'
@@ -163,6 +164,8 @@ function createChain(
       computed,
       programBytes: bytes,
       typed: decider.typed,
+      equality: textEquality(loopPlan.filter, plan.columnIndex),
+      skip: decider.skip,
       place(positions, scanned) {
         const own = plan.columns.length
         const moved = columns.map((c) => (c < own ? (positions[c] as number) : scanned + c - own))

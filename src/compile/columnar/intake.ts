@@ -51,6 +51,8 @@ export interface BatchTaker {
 /** One rule's decisions, between `open` and `close`. Not re-entrant. */
 export interface Decider extends BatchTaker {
   open(taker: RowTaker, timestamp: number): void
+  /** Rows of which it is known that none passes. */
+  skip(rows: number): void
   close(): IntakeCounts
 }
 
@@ -258,6 +260,10 @@ export function createDecider({ decoder, types, findLoop }: DeciderOptions): Dec
       taker = rows
       timestamp = time
       received = filtered = 0
+    },
+    skip(rows) {
+      received += rows
+      filtered += rows
     },
     close: () => ({ received, filtered }),
   }

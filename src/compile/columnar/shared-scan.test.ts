@@ -61,7 +61,14 @@ const statements: readonly (readonly [sql: string, fields?: string])[] = [
   ['SELECT b, case when a > 3 then "high" else t end AS c FROM s WHERE b < 8'],
   ['SELECT o FROM s WHERE isNull(a)'],
   ['SELECT a, t FROM s WHERE a > 1', 'a BIGINT, t STRING'],
+  ['SELECT a FROM s WHERE t = "on"'],
+  ['SELECT b FROM s WHERE "off" = t AND a > 1'],
+  ['SELECT b FROM s WHERE t = "never" AND a + 1 > 1'],
+  ['SELECT a, b FROM s WHERE (t IN ("on", "é", "off") AND b < 5) AND a < 4'],
+  ['SELECT b FROM s WHERE o->x = "never"'],
 ]
+const plainTags = ['"on"', '"off"', '"é"', '"x"', 'null']
+const oddTags = ['"o\\u006e"', '7', 'true', '"\ufffd"']
 const chunk = (payloads: readonly Uint8Array[]): PayloadChunk => ({ payloads, timestamp: 5 })
 
 describe('rules that share a scan', () => {
@@ -71,12 +78,15 @@ describe('rules that share a scan', () => {
     const chains = statements.map(([sql, fields]) => chainOf(sql, fields))
     const alone = statements.map(([sql, fields]) => chainOf(sql, fields))
     for (const { member } of chains) expect(scan.join(member)).toBe(true)
-    for (let round = 0; round < 60; round++) {
+    for (let round = 0; round < 120; round++) {
       const payloads: Uint8Array[] = []
+      // Without escapes, numbers and damage the rules that begin with an equality are picked by it.
+      const orderly = round % 2 === 0
+      const tags = orderly ? plainTags : [...plainTags, ...oddTags]
       for (let n = random.int(40); n >= 0; n--) {
         const row = (): string =>
-          `{"a":${random.int(6)},"b":${random.int(100) / 10},"t":"${random.pick(['on', 'off'])}","o":{"x":${random.int(3)}}}`
-        const dice = random()
+          `{"a":${random.int(6)},"b":${random.int(100) / 10},"t":${random.pick(tags)},"o":{"x":${random.int(3)}}}`
+        const dice = orderly ? random() * 0.8 : random()
         if (dice < 0.7) payloads.push(encodeUtf8(row()))
         else if (dice < 0.8) payloads.push(encodeUtf8(`[${row()},${row()}]`))
         else if (dice < 0.9) payloads.push(encodeUtf8(randomPayload(random)))
