@@ -1,18 +1,18 @@
-import { execFile, spawn, spawnSync } from 'node:child_process'
+import { spawnSync } from 'node:child_process'
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
+import { freePort } from '../src/connectors/test-support.ts'
+import { installation, startDaemon } from '../test/support/daemon.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const tsx = 'node_modules/tsx/dist/cli.mjs'
 
 /** Runs an example as its first line says, and gives what it prints. */
-function run(file: string): string {
-  const { status, stdout, stderr } = spawnSync(process.execPath, [tsx, resolve(root, 'examples', file)], {
+function run(file: string, ...args: string[]): string {
+  const { status, stdout, stderr } = spawnSync(process.execPath, [tsx, resolve(root, 'examples', file), ...args], {
     cwd: root,
     encoding: 'utf8',
     timeout: 25_000,
@@ -46,43 +46,18 @@ test('custom-connector.ts reads to the end and accounts for every event', () => 
 })
 
 test('rest-walkthrough.ts goes through against a daemon', async () => {
-  const folder = mkdtempSync(join(tmpdir(), 'ixion-walkthrough-'))
-  const serve = ['src/bin/ixion.ts', 'serve', '--port', '0', '--data', folder, '--log', folder, '--etc', folder]
-  const daemon = spawn(process.execPath, [tsx, ...serve], {
-    cwd: root,
-    env: { ...process.env, KUIPER__SOURCE__HTTPSERVERPORT: String(await freePort()) },
-    stdio: ['ignore', 'pipe', 'ignore'],
-  })
-  const gone = new Promise((resolve) => daemon.once('exit', resolve))
+  const folders = installation()
+  const daemon = await startDaemon(folders, { KUIPER__SOURCE__HTTPSERVERPORT: String(await freePort()) })
   try {
-    const url = await new Promise<string>((resolve, reject) => {
-      let seen = ''
-      daemon.stdout.on('data', (chunk) => {
-        seen += chunk
-        const address = /(http:\S+?)\.\s/.exec(seen)?.[1]
-        if (address) resolve(address)
-      })
-      daemon.once('exit', () => reject(new Error(`the daemon ended: ${seen}`)))
-    })
-    const { stdout } = await promisify(execFile)(process.execPath, [tsx, 'examples/rest-walkthrough.ts', url], {
-      cwd: root,
-    })
-    expect(stdout).toContain('received 3, emitted 2, filtered 1\n')
-    expect(stdout).toContain('{"device":"a","temp_f":95}\n{"device":"c","temp_f":104}\n')
+    const printed = run('rest-walkthrough.ts', daemon.url)
+    expect(printed).toContain('received 3, emitted 2, filtered 1\n')
+    expect(printed).toContain('{"device":"a","temp_f":95}\n{"device":"c","temp_f":104}\n')
   } finally {
-    daemon.kill('SIGTERM')
-    await gone
-    rmSync(folder, { recursive: true })
+    daemon.child.kill('SIGTERM')
+    await daemon.exit
+    folders.remove()
   }
 })
-
-async function freePort(): Promise<number> {
-  const server = createServer()
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const { port } = server.address() as { port: number }
-  await new Promise((resolve) => server.close(resolve))
-  return port
-}
 
 test('the program in README.md runs as it stands', () => {
   const program = /```ts\n([\s\S]*?)```/.exec(readFileSync(`${root}README.md`, 'utf8'))?.[1] ?? ''

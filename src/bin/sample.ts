@@ -16,8 +16,8 @@ export interface Sample {
 }
 
 /** Starts broker and fleet. Throws CONNECTION when the broker's port is taken. */
-export async function startSample(print: (line: string) => void): Promise<Sample> {
-  const broker = await startEmbeddedBroker({ port: BROKER_PORT })
+export async function startSample(print: (line: string) => void, port = BROKER_PORT): Promise<Sample> {
+  const broker = await startEmbeddedBroker({ port })
   const { connectAsync } = await import('mqtt')
   const client = await connectAsync(broker.url)
   client.on('error', () => {})
