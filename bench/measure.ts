@@ -48,8 +48,6 @@ export interface Running {
   /** The rule runs and its source is connected. */
   readonly ready: Promise<void>
   readonly result: Promise<RunResult>
-  /** What the rule has received so far. */
-  received(): Promise<number>
   /** Ends a `told` run. */
   finish(): void
 }
@@ -69,7 +67,6 @@ export function startRule(bundle: Bundle, folder: string, job: RuleJob): Running
   })
   const anonymous = sampleAnonymous(child)
   let report: (RunResult & { readonly failure?: string; readonly refused?: boolean }) | undefined
-  const waiting: ((received: number) => void)[] = []
   let isReady = (): void => {}
   let isNotReady = (_error: Error): void => {}
   const ready = new Promise<void>((resolve, reject) => {
@@ -77,9 +74,8 @@ export function startRule(bundle: Bundle, folder: string, job: RuleJob): Running
     isNotReady = reject
   })
   ready.catch(() => {})
-  child.on('message', (message: { readonly ready?: true; readonly received?: number; readonly report?: RunResult }) => {
+  child.on('message', (message: { readonly ready?: true; readonly report?: RunResult }) => {
     if (message.ready) isReady()
-    if (message.received !== undefined) waiting.shift()?.(message.received)
     if (message.report) report = message.report
   })
   const result = new Promise<RunResult>((resolve, reject) => {
@@ -100,11 +96,6 @@ export function startRule(bundle: Bundle, folder: string, job: RuleJob): Running
   return {
     ready,
     result,
-    received: () =>
-      new Promise((resolve) => {
-        waiting.push(resolve)
-        child.send('received')
-      }),
     finish: () => void child.send('finish'),
   }
 }
@@ -207,12 +198,29 @@ export function figuresOf(result: RunResult, events: number): Figures {
   }
 }
 
+export interface Times {
+  readonly cpuSeconds: number
+  readonly wallSeconds: number
+}
+
+/**
+ * What further events cost: the difference of a long and a short run, free of start-up and of the first compilation. `events`
+ * is by how many the long run has more.
+ */
+export function marginalFigures(short: Times, long: Times, events: number): Figures {
+  const cpuSeconds = long.cpuSeconds - short.cpuSeconds
+  return {
+    eventsPerCpuSecond: events / cpuSeconds,
+    microsecondsPerEvent: (cpuSeconds * 1e6) / events,
+    cpuSeconds,
+    wallSeconds: long.wallSeconds - short.wallSeconds,
+    ...('peakAnonymousMB' in long && { peakAnonymousMB: (long as RunResult).peakAnonymousMB }),
+    ...('peakResidentMB' in long && { peakResidentMB: (long as RunResult).peakResidentMB }),
+  }
+}
+
 /** Another engine's command over the same files: CPU of the command and its children, as the shell accounts for them. */
-export async function runPeer(
-  command: string,
-  input: string,
-  output: string,
-): Promise<{ cpuSeconds: number; wallSeconds: number }> {
+export async function runPeer(command: string, input: string, output: string): Promise<Times> {
   const line = command.replaceAll('{input}', input).replaceAll('{output}', output)
   const started = performance.now()
   const child = spawn('bash', ['-c', `TIMEFORMAT='cpu %U %S'; time (${line})`], {

@@ -5,7 +5,7 @@
 import { join } from 'node:path'
 import type { Bench, Bundle } from '../contract.ts'
 import { type Expected, expected, readings, readingTexts, writeLines } from '../events.ts'
-import { checkLedger, checkOutput, figuresOf, type RunResult, runPeer, runRule } from '../measure.ts'
+import { checkLedger, checkOutput, figuresOf, marginalFigures, type RunResult, runPeer, runRule } from '../measure.ts'
 import { fileSink, fileStream, rule, seedResult, seedSql } from '../rules.ts'
 
 interface Input {
@@ -69,32 +69,13 @@ export const seed: Bench = {
         async run(bundle) {
           const short = await run(bundle, few)
           const long = await run(bundle, many)
-          return marginal(short, long, many.events - few.events, {
-            systemSeconds: long.systemSeconds - short.systemSeconds,
-            peakResidentMB: long.peakResidentMB,
-            peakAnonymousMB: long.peakAnonymousMB,
-          })
+          return marginalFigures(short, long, many.events - few.events)
         },
         async peer(command) {
           const short = await runPeer(command, few.file, output)
-          return marginal(short, await runPeer(command, many.file, output), many.events - few.events)
+          return marginalFigures(short, await runPeer(command, many.file, output), many.events - few.events)
         },
       },
     ]
   },
-}
-
-interface Times {
-  readonly cpuSeconds: number
-  readonly wallSeconds: number
-}
-
-function marginal(short: Times, long: Times, events: number, more: Readonly<Record<string, number>> = {}) {
-  const cpuSeconds = long.cpuSeconds - short.cpuSeconds
-  return {
-    eventsPerCpuSecond: events / cpuSeconds,
-    cpuSeconds,
-    wallSeconds: long.wallSeconds - short.wallSeconds,
-    ...more,
-  }
 }

@@ -33,17 +33,10 @@ if (!failure) {
   }
   startCpuSeconds = cpuSeconds()
   process.send({ ready: true })
-  let told = false
-  process.on('message', (message) => {
-    if (message === 'finish') told = true
-    else process.send({ received: engine.ruleLedger(id).rule.received })
-  })
-  const done = () => {
-    if (job.until === 'told') return told
-    if (job.until === 'ended') return engine.ruleStatus(id).status !== 'running'
-    return engine.ruleLedger(id).rule.received >= job.until
-  }
-  while (!done()) await wait(5)
+  const told = new Promise((resolve) => process.on('message', resolve))
+  if (job.until === 'told') await told
+  else if (job.until === 'ended') while (engine.ruleStatus(id).status === 'running') await wait(5)
+  else while (engine.ruleLedger(id).rule.received < job.until) await wait(10)
   if (job.until === 'ended') {
     while (engine.ruleStatus(id).status === 'stopping') await wait(1)
     const { status, message } = engine.ruleStatus(id)
