@@ -98,6 +98,12 @@ export class RowError extends Error {
   }
 }
 
+/** The text of whatever was thrown: outside code throws anything. */
 export function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error)
+  if (error instanceof Error) return error.message
+  try {
+    return String(error)
+  } catch {
+    return 'an object without a text'
+  }
 }

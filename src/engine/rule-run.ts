@@ -403,6 +403,8 @@ export class RuleRun {
   /** Sources stop first, then what is inside drains for at most the engine's limit, then sinks close. */
   async stop(): Promise<void> {
     this.#stopped = true
+    const { clock, options } = this.#environment
+    const deadline = clock.now() + (options.drainLimit ?? defaultDrainLimit)
     // Sources deliver nothing from here on; closing may wait for senders that wait for an answer.
     const closed = Promise.all(this.#own.map((s) => s.stop()))
     this.runner.resume()
@@ -410,7 +412,7 @@ export class RuleRun {
     await this.#checkpoints?.stop(this.planned.document.options.enableSaveStateBeforeStop)
     await closed
     await this.#detach()
-    await this.runner.stop(this.#environment.options.drainLimit ?? defaultDrainLimit)
+    await this.runner.stop(Math.max(0, deadline - clock.now()))
   }
 
   /** Streams of this rule alone, for the data feed. */

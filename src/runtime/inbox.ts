@@ -16,6 +16,8 @@ interface Entry {
   readonly delivery: Delivery
   readonly events: number
   readonly done: (() => void) | null
+  /** The delivery was given up. */
+  readonly refuse: (() => void) | null
 }
 
 export class Inbox {
@@ -40,21 +42,26 @@ export class Inbox {
     return this.#entries.length === 0
   }
 
-  /** Under `block` the promise settles when the delivery has been taken; the drop policies always answer at once. */
+  /**
+   * Under `block` the promise settles when the delivery has been taken, and rejects when it never will be; the drop policies
+   * always answer at once.
+   */
   put(delivery: Delivery): void | Promise<void> {
     const events = eventsOf(delivery)
     if (this.#o.policy === 'block') {
-      return new Promise((done) => this.#add({ delivery, events, done }))
+      return new Promise((done, reject) => {
+        this.#add({ delivery, events, done, refuse: () => reject(new Error('not taken')) })
+      })
     }
     const full = (): boolean =>
       !this.empty && (this.#events + events > this.#o.maxEvents || this.#bytes + delivery.bytes > this.#o.maxBytes)
     if (this.#o.policy === 'dropNewest') {
       if (full()) this.#o.dropped(events)
-      else this.#add({ delivery: owned(delivery), events, done: null })
+      else this.#add({ delivery: owned(delivery), events, done: null, refuse: null })
       return
     }
     while (full()) this.#o.dropped((this.take() as Entry).events)
-    this.#add({ delivery: owned(delivery), events, done: null })
+    this.#add({ delivery: owned(delivery), events, done: null, refuse: null })
   }
 
   #add(entry: Entry): void {
@@ -73,11 +80,11 @@ export class Inbox {
     return entry
   }
 
-  /** Everything left, counted as given. */
+  /** Gives up everything left, counted as given. */
   clear(count: (events: number) => void): void {
     for (let entry = this.take(); entry; entry = this.take()) {
       count(entry.events)
-      entry.done?.()
+      entry.refuse?.()
     }
   }
 }

@@ -6,6 +6,7 @@ import { type Backoff, backoff } from './backoff.ts'
 import { addLine, addLines, freeLines, isLines, lineItem, linesItem } from './line-buffers.ts'
 import type { NodeMetrics } from './metrics.ts'
 import type { SinkChain } from './sink-chain.ts'
+import { LAST_MOMENTS, within } from './within.ts'
 
 export interface SinkRunnerOptions {
   readonly sink: Sink
@@ -47,6 +48,8 @@ export class SinkRunner {
   #wasFull = false
   #pump: Promise<void> | null = null
   #connected = false
+  /** Stopped, and everything counted: what a sink still says is not heard. */
+  #left = false
 
   constructor(options: SinkRunnerOptions) {
     this.#o = options
@@ -172,7 +175,7 @@ export class SinkRunner {
         return
       } catch (error) {
         // A sink that fails as a whole reports how many items it took; the rest is sent one by one.
-        const taken = Math.min(items.length, (error as { taken?: number }).taken ?? 0)
+        const taken = Math.min(items.length, (error as { taken?: number } | null | undefined)?.taken ?? 0)
         for (const item of items.slice(0, taken)) this.#sent(item)
         this.metrics.recordsIn -= messagesOf(items.slice(taken))
         for (const item of items.slice(taken)) await this.#sendOne(item)
@@ -211,6 +214,7 @@ export class SinkRunner {
   }
 
   #sent(item: SinkItem): void {
+    if (this.#left) return
     this.metrics.recordsOut += item.lines ? item.rows : 1
     this.metrics.connected()
     this.ledger.emitted += item.rows
@@ -219,6 +223,7 @@ export class SinkRunner {
   }
 
   #drop(item: SinkItem, reason: 'stopped' | 'sink_error'): void {
+    if (this.#left) return
     this.ledger.drop(reason, item.rows)
     this.#sendingRows -= item.rows
     if (isLines(item)) freeLines(item)
@@ -231,34 +236,55 @@ export class SinkRunner {
     this.ledger.drop('sink_error', count)
   }
 
-  /** Sends what is queued, for at most `limit` ms, then closes. What is left counts as dropped, reason `stopped`. */
+  /**
+   * Sends what is queued, for at most `limit` ms, then closes. What is left counts as dropped, reason `stopped`; so does what
+   * a sink that does not answer was given.
+   */
   async stop(limit: number): Promise<void> {
+    const { clock, log } = this.#o
+    const deadline = clock.now() + limit
+    const timeLeft = (): number => Math.max(LAST_MOMENTS, deadline - clock.now())
     this.#o.chain.finish()
     if (this.#queue.length || this.#pump) {
-      const expired = this.#o.clock.after(limit, () => this.#abort.abort())
-      while (!this.#abort.signal.aborted && (this.#queue.length || this.#pump)) {
-        await this.#ensurePump()
-        if (!this.#connected) break
-      }
+      const expired = clock.after(limit, () => this.#abort.abort())
+      await within(clock, limit + LAST_MOMENTS, this.#drain())
       expired.cancel()
     }
     if (!this.#abort.signal.aborted && this.#connected) {
       try {
-        await this.#o.sink.flush?.()
+        if (!(await within(clock, timeLeft(), this.#flush()))) log.warn('sink does not flush, closing it')
       } catch (error) {
         this.metrics.exception(messageOf(error))
       }
     }
     this.#abort.abort()
-    for (const item of this.#queue) this.ledger.drop('stopped', item.rows)
+    this.#left = true
+    const rest = this.#queue.reduce((rows, item) => rows + item.rows, this.#sendingRows)
+    if (rest > 0) this.ledger.drop('stopped', rest)
     this.#queue = []
     this.#queuedRows = 0
     this.#queuedBytes = 0
+    this.#sendingRows = 0
     try {
-      await this.#o.sink.close()
+      if (!(await within(clock, timeLeft(), this.#close()))) log.warn('sink does not close, left behind')
     } catch (error) {
-      this.#o.log.warn('sink did not close cleanly', { error: messageOf(error) })
+      log.warn('sink did not close cleanly', { error: messageOf(error) })
     }
+  }
+
+  async #drain(): Promise<void> {
+    while (!this.#abort.signal.aborted && (this.#queue.length || this.#pump)) {
+      await this.#ensurePump()
+      if (!this.#connected) break
+    }
+  }
+
+  async #flush(): Promise<void> {
+    await this.#o.sink.flush?.()
+  }
+
+  async #close(): Promise<void> {
+    await this.#o.sink.close()
   }
 }
 

@@ -4,7 +4,7 @@
  */
 import type { Chunk, Logger, Source } from '../connectors/contract.ts'
 import type { Clock } from '../core/clock.ts'
-import { messageOf, RowError } from '../core/errors.ts'
+import { IxionError, messageOf, RowError } from '../core/errors.ts'
 import { Ledger } from '../core/ledger.ts'
 import { makeRow, type Row } from '../core/row.ts'
 import type { Value, ValueObject } from '../core/values.ts'
@@ -13,6 +13,7 @@ import type { ChunkDelivery } from './columnar-lane.ts'
 import type { Consumer, Delivery } from './delivery.ts'
 import type { NodeMetrics } from './metrics.ts'
 import type { DecodeChain } from './source-chain.ts'
+import { within } from './within.ts'
 
 /** A rule attached to the stream. */
 export interface Attachment {
@@ -80,7 +81,7 @@ export class StreamRunner {
   }
 
   start(): void {
-    this.#o.chain.start((rows, meta, timestamp) => this.#handRows(rows, meta, timestamp, 0))
+    this.#o.chain.start((rows, meta, timestamp) => forget(this.#handRows(rows, meta, timestamp, 0)))
     this.#loop ??= this.#run()
   }
 
@@ -108,7 +109,7 @@ export class StreamRunner {
         metrics.disconnected(messageOf(error))
         log.warn('source is not connected, trying again', { stream: this.name, error: messageOf(error) })
         for (const { consumer } of this.#attachments)
-          this.#hand(consumer, { kind: 'failure', error: asError(error), events: 0, bytes: 0 })
+          forget(this.#hand(consumer, { kind: 'failure', error: asError(error), events: 0, bytes: 0 }))
       }
       await retry.wait()
     }
@@ -117,11 +118,18 @@ export class StreamRunner {
   /** Takes one chunk from the source (or from `POST /streams/{name}/data`); see Deliver for the promise. */
   accept(chunk: Chunk): void | Promise<void> {
     const { metrics, chain } = this.#o
+    if (this.#abort.signal.aborted) {
+      chunk.settled?.(stopped())
+      return
+    }
+    const consumers = this.#attachments.length
     const messages = messagesIn(chunk)
     const started = metrics.begin(messages)
     const waits: Promise<void>[] = []
+    let taken = 0
     const wait = (promise: void | Promise<void>): void => {
       if (promise) waits.push(promise)
+      else taken++
     }
     const bytes = sizeOf(chunk)
     const direct = chunk.kind === 'bytes' && chain.raw
@@ -131,6 +139,7 @@ export class StreamRunner {
       for (const { consumer } of this.#attachments) if (consumer.columnar) columnar.push(consumer)
       const { scanner } = this.#o
       const alone = scanner && columnar.length > 1 ? scanner.scan(delivery, columnar) : columnar
+      taken += columnar.length - alone.length
       for (const consumer of alone) wait(this.#hand(consumer, delivery))
     }
     const rowConsumers = direct ? this.#attachments.filter((a) => !a.consumer.columnar) : this.#attachments
@@ -152,7 +161,10 @@ export class StreamRunner {
       this.#settle(chunk)
       return
     }
-    return Promise.all(waits).then(() => this.#settle(chunk))
+    return settleAll(waits, consumers === 1, taken > 0).then(
+      () => this.#settle(chunk),
+      () => chunk.settled?.(stopped()),
+    )
   }
 
   /** Every consumer has taken the chunk: the sender hears of it when no consumer can lose it again. */
@@ -204,7 +216,7 @@ export class StreamRunner {
       const wait = rows.length ? this.#hand(consumer, { kind: 'rows', rows, bytes }) : undefined
       if (wait) waits.push(wait)
     }
-    if (waits.length) return Promise.all(waits).then(() => {})
+    if (waits.length) return settleAll(waits, to.length === 1, false)
   }
 
   #hand(consumer: Consumer, delivery: Delivery): void | Promise<void> {
@@ -218,21 +230,47 @@ export class StreamRunner {
     this.metrics.exception(error.message, count)
   }
 
+  /** Nothing is taken from here on. A source that does not close in time is left behind. */
   async stop(): Promise<void> {
     this.#abort.abort()
+    if (!(await within(this.#o.clock, CLOSE_LIMIT, this.#close())))
+      this.#o.log.warn('source does not close, left behind', { stream: this.name })
+    this.#markEnded()
+    this.#o.chain.finish()
+  }
+
+  async #close(): Promise<void> {
     try {
       await this.#o.source.close()
     } catch (error) {
       this.#o.log.warn('source did not close cleanly', { stream: this.name, error: messageOf(error) })
     }
     await this.#loop
-    this.#markEnded()
-    this.#o.chain.finish()
   }
 }
 
+/** How long a source may take to close, ms. */
+const CLOSE_LIMIT = 1000
+
+const stopped = (): Error => new IxionError('CONNECTION', 'the stream was stopped')
+
+/**
+ * Waits until every delivery is taken or given up. Rejects when the one consumer gave up any, or all gave up all: a rule that
+ * stopped has not taken them, but where others have, sending them again would help none.
+ */
+async function settleAll(waits: readonly Promise<void>[], alone: boolean, othersTook: boolean): Promise<void> {
+  const results = await Promise.allSettled(waits)
+  const refused = results.filter((r) => r.status === 'rejected').length
+  if (refused > 0 && (alone || (refused === waits.length && !othersTook))) throw stopped()
+}
+
+/** For deliveries that nobody answers for: whether a stopping rule took them does not matter to anyone. */
+function forget(taken: void | Promise<void>): void {
+  if (taken) taken.catch(() => {})
+}
+
 function asError(error: unknown): Error {
-  return error instanceof Error ? error : new Error(String(error))
+  return error instanceof Error ? error : new Error(messageOf(error))
 }
 
 function messagesIn(chunk: Chunk): number {
