@@ -1,5 +1,10 @@
 #!/usr/bin/env node
 /** `ixion serve` runs the engine; every other command is the client. */
+import module from 'node:module'
+
+// Node.js 22 and later keep compiled code between runs.
+;(module as { enableCompileCache?: () => void }).enableCompileCache?.()
+
 const [command = 'help', ...rest] = process.argv.slice(2)
 
 if (command === 'serve') {

@@ -30,7 +30,7 @@ import type { NodeMetrics } from '../runtime/metrics.ts'
 import type { StreamRunner } from '../runtime/stream-runner.ts'
 import type { Statement, StreamDefinition } from '../sql/ast.ts'
 import { type DefinitionJson, definitionToJson, describeDefinition } from '../sql/definition.ts'
-import { parseSelect, parseStatement } from '../sql/index.ts'
+import { parseSelect, parseStatement, statementVerb } from '../sql/index.ts'
 import type { Store } from '../stores/contract.ts'
 import { memoryStore } from '../stores/memory.ts'
 import { internalConnections, usersOfConnection } from './connection-users.ts'
@@ -284,7 +284,7 @@ export class Engine {
    * message when it fails.
    */
   async execute(sql: string): Promise<string> {
-    const statement = this.#parse(sql)
+    const statement = this.#parseDefinition(sql)
     switch (statement.kind) {
       case 'createStream': {
         const word = statement.streamType === 'table' ? 'Table' : 'Stream'
@@ -299,6 +299,9 @@ export class Engine {
       case 'describe':
         return describeDefinition(this.describe(statement.name, statement.what).definition)
       case 'explain':
+        if (!this.stream(statement.name)) {
+          throw new IxionError('NOT_FOUND', `Explain ${statement.what} fails, ${statement.name} is not found.`)
+        }
         return 'TO BE SUPPORTED'
       case 'drop':
         await this.dropStream(statement.name, statement.what)
@@ -308,14 +311,20 @@ export class Engine {
     }
   }
 
+  /** A statement about streams; text that begins with no statement at all is reported as the reference does. */
+  #parseDefinition(sql: string): Statement {
+    if (statementVerb(sql) === null) throw new IxionError('INVALID_DOCUMENT', `Invalid stream statement: ${sql}`)
+    return this.#parse(sql)
+  }
+
   #parse(sql: string): Statement {
     return parseStatement(sql, { functions: this.#environment.functions })
   }
 
   async createStream(definition: StreamDefinition, sql: string): Promise<void> {
     const word = definition.streamType
+    checkIdentifier(definition.name)
     try {
-      checkIdentifier(definition.name)
       this.#checkTable(definition)
       await this.#serially(`stream ${definition.name}`, async () => {
         await this.#environment.streams.create(definition, sql)
@@ -341,7 +350,7 @@ export class Engine {
     if (definition.options.kind !== 'lookup') return
     const type = sourceType(definition)
     if (!this.connectors.get(type)?.lookup) {
-      throw new IxionError('INVALID_PROPERTY', `lookup source type ${type} not found`, {
+      throw new IxionError('INVALID_PROPERTY', `lookup source type ${type} not found.`, {
         path: `${definition.name}.TYPE`,
       })
     }
@@ -349,7 +358,7 @@ export class Engine {
 
   /** Replaces or creates. `name` and `kind` are those of the request, which the statement must match. */
   async replaceStream(name: string, kind: StreamKind, sql: string): Promise<string> {
-    const statement = this.#parse(sql)
+    const statement = this.#parseDefinition(sql)
     if (statement.kind !== 'createStream') throw new IxionError('INVALID_DOCUMENT', `Invalid stream statement: ${sql}`)
     if (statement.streamType !== kind) throw new IxionError('NOT_FOUND', `${kind} ${name} is not found`)
     const fail = (text: string): never => {
@@ -465,12 +474,11 @@ export class Engine {
     const isJson = sourceFormat(definition) === 'json'
     const accepted = lines ? countLines(body) : isJson ? countJsonRows(body) : 1
     if (accepted === 0) return { accepted, rules: 0 }
-    const resolved = resolveSource(this.#environment, definition)
-    if (resolved.connector.emits === 'bytes') {
+    if (this.connectors.get(sourceType(definition))?.source?.emits === 'bytes') {
       return { accepted, rules: await this.feed(stream, [body], lines ? 'lines' : undefined) }
     }
     // A connector that emits rows has no decoder in its chain: the body is decoded here.
-    const decode = await createDecoder(this.#environment, resolved, null)
+    const decode = await createDecoder(this.#environment, resolveSource(this.#environment, definition), null)
     const rows = lines ? splitLines(body).flatMap((line) => [...decode(line)]) : decode(body)
     return { accepted: rows.length, rules: await this.feedRows(stream, rows) }
   }
@@ -523,7 +531,7 @@ export class Engine {
     try {
       parsed = this.#checked(this.#read(text))
     } catch (error) {
-      throw prefixed('invalid rule json: ', error)
+      throw documentError('invalid', error)
     }
     const { id } = parsed
     if (this.#managed.has(id)) throw new IxionError('ALREADY_EXISTS', `rule ${id} already exists`)
@@ -545,13 +553,13 @@ export class Engine {
   /** SQL that does not parse is reported before the rest, as the reference does. */
   #checked(document: RuleDocument): RuleDocument {
     if (document.graph) return document
-    let statement: Statement
+    let statement: Statement | null
     try {
-      statement = this.#parse(document.sql)
+      statement = statementVerb(document.sql) && this.#parse(document.sql)
     } catch (error) {
       throw prefixed(`Parse SQL ${document.sql} error: `, error, '.')
     }
-    if (statement.kind !== 'select')
+    if (statement?.kind !== 'select')
       throw new IxionError('SQL_SYNTAX', `SQL ${document.sql} is not a select statement.`)
     return document
   }
@@ -562,7 +570,7 @@ export class Engine {
     try {
       document = this.#checked(this.#read(text, id))
     } catch (error) {
-      throw prefixed('Invalid rule json: ', error)
+      throw documentError('Invalid', error)
     }
     const existing = this.#managed.get(id)
     if (existing) checkVersion(`rule ${id}`, existing.document.version, document.version)
@@ -748,7 +756,7 @@ export class Engine {
   /** Rows that the join of a running rule holds of its scan tables. */
   scanTables(id: string): ValueObject[] {
     const failed = `failed to get topology for rule ${id}: `
-    const { run } = this.#rule(id, `${failed}${notRegistered(id)}`)
+    const { run } = this.#rule(id, `${failed}Rule ${id} is not found`)
     const problem = (message: string): IxionError => new IxionError('INVALID_DOCUMENT', message)
     if (!run) throw problem(`${failed}topology not initialized, rule may not have been started`)
     const align = run.runner.stages.find((stage) => stage.operator.name === 'join_aligner')?.operator
@@ -788,7 +796,7 @@ export class Engine {
     try {
       document = this.#checked(this.#read(text))
     } catch (error) {
-      throw prefixed('invalid rule json: ', error)
+      throw documentError('invalid', error)
     }
     if (document.graph) return { sources: this.#graphSources(document), warnings: [] }
     const statement = parseSelect(document.sql, { functions: this.#environment.functions })
@@ -903,6 +911,12 @@ function definitionOf(sql: string, functions: FunctionLookup): StreamDefinition 
   const statement = parseStatement(sql, { functions })
   if (statement.kind !== 'createStream') throw new IxionError('SQL_SYNTAX', `not a CREATE statement: ${sql}`)
   return statement
+}
+
+/** As the reference: wrong properties of an action are not part of the document's own errors. */
+function documentError(word: 'invalid' | 'Invalid', error: unknown): unknown {
+  const ofAction = error instanceof IxionError && error.code === 'INVALID_PROPERTY'
+  return ofAction ? error : prefixed(`${word} rule json: `, error)
 }
 
 /** The same error with its message in the frame of a caller. */

@@ -161,6 +161,74 @@ export function functionDocuments(): Json[] {
   ]
 }
 
+/** Operators of graph rules (spec/rest-api.md 5.2): name, text, properties with type and text. */
+const operators: readonly (readonly [string, string, OptionSpecs])[] = [
+  ['filter', 'Keeps the rows, or after grouping the groups, that meet a condition.', { expr: required('Condition.') }],
+  ['function', 'Computes one function call and adds its result.', { expr: required('A call, with AS and a name.') }],
+  ['aggfunc', 'Computes one aggregate over each collection.', { expr: required('A call such as count(*).') }],
+  [
+    'pick',
+    'Selects and renames columns.',
+    {
+      fields: { type: 'list', element: 'string', docs: 'Expressions of the select list.' },
+      isAgg: { type: 'bool', default: false, docs: 'One row per collection.' },
+    },
+  ],
+  [
+    'window',
+    'Collects rows.',
+    {
+      type: {
+        type: 'string',
+        oneOf: ['tumblingwindow', 'hoppingwindow', 'sessionwindow', 'slidingwindow', 'countwindow'],
+        docs: 'Kind of the window.',
+      },
+      unit: { type: 'string', oneOf: ['dd', 'hh', 'mi', 'ss', 'ms'], docs: 'Unit of size and interval.' },
+      size: { type: 'int', docs: 'Length of the window.' },
+      interval: { type: 'int', default: 0, docs: 'Step, or gap of a session.' },
+    },
+  ],
+  [
+    'join',
+    'Joins the rows of several streams.',
+    {
+      from: required('Stream the join starts from.'),
+      joins: { type: 'list', docs: 'Objects with name, type and on.' },
+    },
+  ],
+  ['groupby', 'Groups a collection.', { dimensions: { type: 'list', element: 'string', docs: 'Expressions.' } }],
+  ['orderby', 'Sorts a collection.', { sorts: { type: 'list', docs: 'Objects with field and desc.' } }],
+  [
+    'switch',
+    'Sends rows to the output of the case they meet.',
+    {
+      cases: { type: 'list', element: 'string', docs: 'Conditions, one an output.' },
+      stopAtFirstMatch: { type: 'bool', default: false, docs: 'Only the first case that is met.' },
+    },
+  ],
+  [
+    'watermark',
+    'Puts rows into the order of their event times.',
+    {
+      emitters: { type: 'list', element: 'string', docs: 'Source streams.' },
+      sendWatermark: { type: 'bool', default: false, docs: 'Hands the watermark on.' },
+    },
+  ],
+]
+
+function required(docs: string): OptionSpec {
+  return { type: 'string', required: true, docs }
+}
+
+export function operatorDocuments(): Json[] {
+  return operators.map(([name, docs, specs]) => ({
+    name,
+    about: { ...about(docs), helpUrl: languages(''), description: languages(docs) },
+    properties: propertiesOf(specs, {}),
+    node: { category: 'operator', icon: 'iconPath', label: languages(labelOf(name)) },
+  }))
+}
+
 const languages = (text: string): Json => ({ en_US: text, zh_CN: text })
 
 function functionDocument(f: FunctionDefinition): Json {

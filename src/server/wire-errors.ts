@@ -1,6 +1,6 @@
 /** Errors on the wire (spec/rest-api.md 1.5): reference number, status and body, in one place. */
 import { type ErrorCode, IxionError, messageOf } from '../core/errors.ts'
-import { jsonText, type Reply, TEXT_TYPE } from './http.ts'
+import { type Reply, TEXT_TYPE } from './http.ts'
 
 /** Numbers of the reference. */
 export const wireCode = {
@@ -69,11 +69,11 @@ export function errorReply(error: unknown): Reply {
   return wireReply(status, numberOf(error), messageOf(error))
 }
 
-/** Body as JSON with a line feed, sent as text, as the reference does. */
+/** Body as JSON with a line feed, sent as text and, unlike other JSON, without escapes for HTML, as the reference does. */
 export function wireReply(status: number, code: number, message: string): Reply {
   return {
     status,
-    body: `${jsonText({ error: code, message })}\n`,
+    body: `${JSON.stringify({ error: code, message })}\n`,
     type: TEXT_TYPE,
     headers: { 'X-Content-Type-Options': 'nosniff' },
   }

@@ -22,7 +22,7 @@ export const connectionRoutes: Route[] = [
     '/connections',
     on(async (engine, _id, call) => {
       const given = read(call)
-      if (given.id !== '') await inFrame('', () => engine.checkName(given.id), wireCode.undefined)
+      await inFrame('', () => engine.checkName(given.id), wireCode.undefined)
       await inFrame('create connection failed', () => engine.connections.create(given), wireCode.undefined)
       return text('success', 201)
     }),

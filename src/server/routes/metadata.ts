@@ -26,8 +26,7 @@ const on =
 
 export const metadataRoutes: Route[] = [
   ['GET', '/metadata/functions', described(wireCode.undefined, (metadata) => metadata.functionDocuments())],
-  // Graph rules are described here in the reference; this build has no graph operators.
-  ['GET', '/metadata/operators', () => json([])],
+  ['GET', '/metadata/operators', described(wireCode.undefined, (metadata) => metadata.operatorDocuments())],
   ['GET', '/metadata/sinks', described(wireCode.configuration, (m, engine) => m.sinkList(engine.connectors))],
   [
     'GET',

@@ -70,8 +70,8 @@ function configure(body: Buffer, services: Services): Reply {
     if (zone !== undefined) {
       try {
         runtime.setTimezone(zone)
-      } catch (error) {
-        return configurationError(`Invalid TZ: ${messageOf(error)}`)
+      } catch {
+        return configurationError(`Invalid TZ: unknown time zone ${zone}`)
       }
     }
     const consoleLog = of<boolean>('consoleLog', 'boolean')
