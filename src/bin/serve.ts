@@ -63,10 +63,6 @@ export async function serve(given: ServeArguments): Promise<void> {
       setLogLevel: (level) => log.setLevel(level),
       setConsoleLog: (on) => log.setConsole(on),
       setFileLog: (on) => log.setFile(on),
-      setTimezone: (zone) => {
-        new Intl.DateTimeFormat('en', { timeZone: zone || 'UTC' })
-        engine.timezone = zone || 'UTC'
-      },
     },
     engine: () => engine.open(),
     now: () => Date.now(),
@@ -130,7 +126,6 @@ interface EngineLoader {
   /** The engine if it was opened. */
   current(): Promise<Engine | null>
   startStored(): Promise<void>
-  timezone: string
 }
 
 function engineLoader(settings: Settings, paths: Paths, log: DaemonLog): EngineLoader {
@@ -147,7 +142,6 @@ function engineLoader(settings: Settings, paths: Paths, log: DaemonLog): EngineL
   const zone = (name: string): string =>
     name === 'Local' || name === '' ? new Intl.DateTimeFormat('en').resolvedOptions().timeZone || 'UTC' : name
   const loader: EngineLoader = {
-    timezone: basic.timezone,
     open() {
       opening ??= load()
       opening.catch(() => {
@@ -168,7 +162,7 @@ function engineLoader(settings: Settings, paths: Paths, log: DaemonLog): EngineL
       log,
       dataDir: paths.data,
       etcDir: paths.etc,
-      timezone: zone(loader.timezone),
+      timezone: zone(basic.timezone),
       ignoreCase: basic.ignoreCase,
       ruleDefaults: settings.rule,
       sinkDefaults: settings.sink,

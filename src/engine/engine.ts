@@ -177,6 +177,16 @@ export class Engine {
     return this.#environment.log
   }
 
+  /** Zone of windows and time functions of rules that start from now on. Throws INVALID_PROPERTY for an unknown one. */
+  setTimezone(zone: string): void {
+    try {
+      new Intl.DateTimeFormat('en', { timeZone: zone })
+    } catch {
+      throw new IxionError('INVALID_PROPERTY', `unknown time zone ${zone}`, { path: 'timezone' })
+    }
+    this.#environment.timezone = zone
+  }
+
   get functions(): FunctionLookup {
     return this.#environment.functions
   }

@@ -17,7 +17,8 @@ export interface EngineEnvironment {
   readonly options: EngineOptions
   readonly clock: Clock
   readonly log: Logger
-  readonly timezone: string
+  /** IANA zone; may change, and counts for rules that start afterwards. */
+  timezone: string
   readonly functions: FunctionLookup
   readonly connectors: ReadonlyMap<string, ConnectorDefinition>
   readonly streams: StreamCatalog

@@ -28,8 +28,6 @@ export interface RuntimeConfiguration {
   setLogLevel(level: string): void
   setConsoleLog(on: boolean): void
   setFileLog(on: boolean): void
-  /** Throws INVALID_PROPERTY for an unknown zone. */
-  setTimezone(zone: string): void
 }
 
 export interface Services {

@@ -43,9 +43,6 @@ export async function startRestServer(
       setLogLevel() {},
       setConsoleLog() {},
       setFileLog() {},
-      setTimezone(zone) {
-        new Intl.DateTimeFormat('en', { timeZone: zone || 'UTC' })
-      },
     },
     engine: async () => engine,
     now: Date.now,

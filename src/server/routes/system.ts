@@ -49,7 +49,7 @@ function stop(_call: unknown, services: Services): Reply {
 }
 
 /** `PATCH /configs`: settings before the failing one stay applied, as in the reference. */
-function configure(body: Buffer, services: Services): Reply {
+async function configure(body: Buffer, services: Services): Promise<Reply> {
   let changes: Members
   try {
     changes = members(body)
@@ -69,7 +69,8 @@ function configure(body: Buffer, services: Services): Reply {
     const zone = of<string>('timezone', 'string')
     if (zone !== undefined) {
       try {
-        runtime.setTimezone(zone)
+        // As eKuiper: an empty zone is UTC.
+        ;(await services.engine()).setTimezone(zone || 'UTC')
       } catch {
         return configurationError(`Invalid TZ: unknown time zone ${zone}`)
       }
@@ -78,6 +79,8 @@ function configure(body: Buffer, services: Services): Reply {
     if (consoleLog !== undefined) runtime.setConsoleLog(consoleLog)
     const fileLog = of<boolean>('fileLog', 'boolean')
     if (fileLog !== undefined) runtime.setFileLog(fileLog)
+    const dump = changes.get('metricsdumpconfig') as { enable?: unknown } | null | undefined
+    if (dump?.enable === true) return notBuilt('The metrics dump')
   } catch (error) {
     return configurationError(messageOf(error))
   }
