@@ -27,6 +27,8 @@ export interface LaneMetrics {
 export interface StatelessLane extends ColumnarLane {
   readonly member: ScanMember
   meter(output: ColumnarOutput): Metered
+  /** Counts rows of which it is known that none passes. */
+  skipped(rows: number): void
 }
 
 /** Counts what one chunk gives. */
@@ -117,6 +119,10 @@ export async function createColumnarLane(
   return {
     member: chain.member,
     meter,
+    skipped(rows) {
+      credit(metrics.decoder, rows, rows)
+      credit(metrics.filter, rows, 0)
+    },
     process(delivery, output) {
       const metered = meter(output)
       const counts = chain.process(delivery, metered.output)

@@ -48,6 +48,8 @@ export interface Consumer {
   readonly columnar: boolean
   /** A columnar consumer that could process a chunk right now takes part in a scan; null = hand it the chunk. */
   turn?(): ChunkTurn | null
+  /** Rows of a chunk of which it is known that none passes. */
+  skipped?(rows: number): void
   /** Nothing while there is room, a promise while there is not (block policy). */
   accept(delivery: Delivery): void | Promise<void>
   /** A bounded source has ended. */

@@ -360,6 +360,10 @@ class Input implements Consumer, ColumnarOutput {
     return { output: this, done: (counts) => this.#count(counts) }
   }
 
+  skipped(rows: number): void {
+    if (!this.#closed) this.#count({ received: rows, emitted: 0, filtered: rows })
+  }
+
   #count(counts: ColumnarCounts): void {
     this.#e.ledger.received += counts.received
     this.#e.ledger.emitted += counts.emitted

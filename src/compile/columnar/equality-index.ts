@@ -51,11 +51,16 @@ export interface EqualityGroup {
   readonly byHash: ReadonlyMap<number, readonly ScanMember[]>
 }
 
-/** Groups of members whose columns are at `places`; the others have no equality, or look at whole payloads. */
-export function groupByEquality(places: ReadonlyMap<ScanMember, readonly number[]>): {
+export interface EqualityGroups {
   readonly groups: readonly EqualityGroup[]
+  /** Members without an equality, or that look at whole payloads. */
   readonly others: readonly ScanMember[]
-} {
+  /** Some member has columns of declared types. */
+  readonly typed: boolean
+}
+
+/** Groups of members whose columns are at `places`. */
+export function groupByEquality(places: ReadonlyMap<ScanMember, readonly number[]>): EqualityGroups {
   const others: ScanMember[] = []
   const groups = new Map<number, { members: ScanMember[]; byHash: Map<number, ScanMember[]> }>()
   for (const [member, positions] of places) {
@@ -79,7 +84,11 @@ export function groupByEquality(places: ReadonlyMap<ScanMember, readonly number[
       else group.byHash.set(hash, [member])
     }
   }
-  return { groups: [...groups].map(([position, group]) => ({ position, ...group })), others }
+  return {
+    groups: [...groups].map(([position, group]) => ({ position, ...group })),
+    others,
+    typed: others.some((m) => m.typed),
+  }
 }
 
 /** The members that a row of the batch may satisfy; null = ask all of them. */

@@ -93,13 +93,14 @@ describe('rules that share a scan', () => {
         else payloads.push(damaged(random, encodeUtf8(row())))
       }
       const together = chains.map(() => record())
-      const counts = scan.process(
-        chunk(payloads),
-        chains.map(({ member }, i) => ({ member, output: together[i] as ColumnarOutput })),
-      )
+      const { rows, counts } = scan.process(chunk(payloads), (member) => {
+        return together[chains.findIndex((c) => c.member === member)] as ColumnarOutput
+      })
       for (const [i, chain] of alone.entries()) {
         const output = record()
-        expect(counts[i]).toEqual(chain.process({ chunk: chunk(payloads) }, output))
+        const member = chains[i]?.member as ColumnarChain['member']
+        const own = counts.get(member) ?? { received: rows, emitted: 0, filtered: rows }
+        expect(own).toEqual(chain.process({ chunk: chunk(payloads) }, output))
         expect(together[i]?.seen).toEqual(output.seen)
       }
     }
@@ -109,21 +110,37 @@ describe('rules that share a scan', () => {
     const scan = new SharedScan({ columns: null, ...limits })
     const [first, second] = [chainOf('SELECT a FROM s'), chainOf('SELECT b, a + 1 AS c FROM s')]
     const payloads = [encodeUtf8('{"a":1,"b":2}')]
-    const run = (...chains: ColumnarChain[]): string[] => {
+    const run = (): string[] => {
       const output = record()
-      scan.process(
-        chunk(payloads),
-        chains.map(({ member }) => ({ member, output })),
-      )
+      scan.process(chunk(payloads), () => output)
       return output.seen
     }
     scan.join(first.member)
-    expect(run(first)).toEqual(['{"a":1}'])
-    expect(scan.process(chunk(payloads), [{ member: second.member, output: record() }])).toEqual([null])
+    expect(run()).toEqual(['{"a":1}'])
     scan.join(second.member)
-    expect(run(first, second)).toEqual(['{"a":1}', '{"b":2,"c":2}'])
+    expect(run()).toEqual(['{"a":1}', '{"b":2,"c":2}'])
     scan.leave(first.member)
-    expect(run(second)).toEqual(['{"b":2,"c":2}'])
+    expect(run()).toEqual(['{"b":2,"c":2}'])
+  })
+
+  it('are not asked when no row can concern them, and may refuse', () => {
+    const scan = new SharedScan({ columns: null, ...limits })
+    const chains = ['a', 'b', 'c'].map((id) => chainOf(`SELECT n FROM s WHERE id = "${id}"`))
+    for (const { member } of chains) scan.join(member)
+    const [a, b, c] = chains.map((x) => x.member)
+    const asked: unknown[] = []
+    const output = record()
+    const { rows, counts } = scan.process(chunk(['{"id":"b","n":1}', '{"id":"c"}'].map(encodeUtf8)), (member) => {
+      asked.push(member)
+      return member === c ? null : output
+    })
+    expect(asked).toEqual([b, c])
+    expect(rows).toBe(2)
+    expect([a, b, c].map((m) => counts.get(m as never))).toEqual([
+      undefined,
+      { received: 2, emitted: 1, filtered: 1 },
+      null,
+    ])
   })
 
   it('leave the scan to others when an output leads back to the stream', () => {
@@ -134,11 +151,11 @@ describe('rules that share a scan', () => {
     const inner = record()
     let nested: unknown
     const outer = record(() => {
-      nested = scan.process(chunk(payloads), [{ member: chain.member, output: inner }])
+      nested = scan.process(chunk(payloads), () => inner).counts.get(chain.member)
       chain.process({ chunk: chunk(payloads) }, inner)
     })
-    scan.process(chunk(payloads), [{ member: chain.member, output: outer }])
-    expect(nested).toEqual([null])
+    scan.process(chunk(payloads), () => outer)
+    expect(nested).toBe(null)
     expect([outer.seen, inner.seen]).toEqual([['{"a":1}'], ['{"a":1}']])
   })
 })

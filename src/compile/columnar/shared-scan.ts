@@ -20,10 +20,11 @@ import { pathKey, type WantedColumn } from './select-plan.ts'
 /** Columns of one scan; a rule that would exceed them scans for itself. */
 const MAX_COLUMNS = 256
 
-/** One rule in one scan. */
-export interface ScanTurn {
-  readonly member: ScanMember
-  readonly output: ColumnarOutput
+export interface ScanResult {
+  /** Rows of the chunk; a member that is not in `counts` has seen none of them, since none could pass. */
+  readonly rows: number
+  /** Null for a member that has to process the chunk for itself. */
+  readonly counts: ReadonlyMap<ScanMember, ColumnarCounts | null>
 }
 
 export class SharedScan {
@@ -100,13 +101,10 @@ export class SharedScan {
   }
 
   /**
-   * Counts by turn; null for a member that has to process the chunk for itself: not joined, or at work already because an
-   * output call has led back to the stream.
+   * Every member decides on the rows that may concern it. `begin` is asked for a member's output before the first of them: null =
+   * not now. Not for members either that are at work already because an output call has led back to the stream.
    */
-  process(chunk: PayloadChunk, turns: readonly ScanTurn[]): readonly (ColumnarCounts | null)[] {
-    const open = turns.map(({ member, output }) => this.has(member) && member.open(chunk, output))
-    const members = turns.filter((_, i) => open[i]).map((t) => t.member)
-    if (members.length === 0) return turns.map(() => null)
+  process(chunk: PayloadChunk, begin: (member: ScanMember) => ColumnarOutput | null): ScanResult {
     this.#settings ??= scanSettings(
       [...this.#columns.values()].map((c) => c.column),
       kernelShape,
@@ -114,44 +112,77 @@ export class SharedScan {
       this.#programBytes,
       this.#limits,
     )
-    const settings = this.#settings
-    const source = { kernel: acquireKernel(), settings }
-    let counts: (ColumnarCounts | null)[] = []
+    const source = { kernel: acquireKernel(), settings: this.#settings }
+    const work = new ScanWork(chunk, begin)
     try {
-      scanChunk(() => source, chunk, this.#limits, this.#takerFor(members))
+      scanChunk(() => source, chunk, this.#limits, this.#takerFor(work))
     } finally {
       // While the kernel is held: what is flushed lies in its memory.
-      counts = turns.map(({ member }, i) => (open[i] ? member.close() : null))
+      work.close()
       releaseKernel(source.kernel)
     }
-    return counts
+    return { rows: work.rows, counts: work.counts }
   }
 
-  #takerFor(members: readonly ScanMember[]): BatchTaker {
+  #takerFor(work: ScanWork): BatchTaker {
+    const places = this.#places
+    this.#index ??= groupByEquality(places)
+    const { groups, others, typed } = this.#index
     const take = (member: ScanMember, kernel: Kernel, batch: ScannedBatch): void => {
-      const positions = this.#places.get(member) as readonly number[]
+      if (!work.opened(member, batch.rowCount)) return
+      const positions = places.get(member) as readonly number[]
       member.take(kernel, { ...batch, columns: positions.map((p) => batch.columns[p] as Column) })
     }
-    const payload = (bytes: Uint8Array): void => {
-      for (const member of members) member.payload(bytes)
-    }
-    const typed = members.some((m) => m.typed)
-    if (members.length < this.#places.size) {
-      return { typed, payload, take: (kernel, batch) => members.forEach((m) => void take(m, kernel, batch)) }
-    }
-    this.#index ??= groupByEquality(this.#places)
-    const { groups, others } = this.#index
     return {
       typed,
-      payload,
+      payload(bytes) {
+        for (const member of places.keys()) if (work.opened(member, 0)) member.payload(bytes)
+      },
       take(kernel, batch) {
+        work.rows += batch.rowCount
         for (const member of others) take(member, kernel, batch)
         for (const group of groups) {
-          const found = candidates(group, batch)
-          for (const member of found ?? group.members) take(member, kernel, batch)
-          if (found) for (const member of group.members) if (!found.has(member)) member.skip(batch.rowCount)
+          for (const member of candidates(group, batch) ?? group.members) take(member, kernel, batch)
         }
       },
+    }
+  }
+}
+
+/** Who takes part in the scan of one chunk. */
+class ScanWork {
+  /** Rows scanned so far. */
+  rows = 0
+  readonly counts = new Map<ScanMember, ColumnarCounts | null>()
+  /** Rows each open member has decided on. */
+  readonly #taken = new Map<ScanMember, number>()
+  readonly #chunk: PayloadChunk
+  readonly #begin: (member: ScanMember) => ColumnarOutput | null
+
+  constructor(chunk: PayloadChunk, begin: (member: ScanMember) => ColumnarOutput | null) {
+    this.#chunk = chunk
+    this.#begin = begin
+  }
+
+  /** Opens the member for its first rows; false when it takes no part. */
+  opened(member: ScanMember, rows: number): boolean {
+    const taken = this.#taken.get(member)
+    if (taken === undefined) {
+      if (this.counts.has(member)) return false
+      const output = this.#begin(member)
+      if (output === null || !member.open(this.#chunk, output)) {
+        this.counts.set(member, null)
+        return false
+      }
+    }
+    this.#taken.set(member, (taken ?? 0) + rows)
+    return true
+  }
+
+  close(): void {
+    for (const [member, taken] of this.#taken) {
+      member.skip(this.rows - taken)
+      this.counts.set(member, member.close())
     }
   }
 }
