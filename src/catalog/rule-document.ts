@@ -1,6 +1,7 @@
 /** The rule document (spec/rest-api.md 4): text -> checked members, with the reference's messages. */
 import { parseDuration } from '../core/duration.ts'
 import { IxionError, messageOf } from '../core/errors.ts'
+import { goText } from '../core/go-text.ts'
 import { parseTime } from '../core/time-parse.ts'
 import { validateOptions } from '../core/validate.ts'
 import { copyFields, isObject, setField, type Value, type ValueObject } from '../core/values.ts'
@@ -80,11 +81,11 @@ export function readRuleDocument(text: string, defaults: ValueObject = {}, id?: 
 
   const given = typed('id', 'a string', isText, '')
   if (id !== undefined && given !== '' && given !== id) throw invalid('RuleId is not consistent with rule id.', 'id')
-  const ruleId = given || id || ''
-  if (ruleId === '') throw invalid('Missing rule id.', 'id')
-  checkIdentifier(ruleId)
   const sql = typed('sql', 'a string', isText, '')
   const graph = typed<ValueObject | null>('graph', 'an object', isObject, null)
+  const ruleId = member('id') === undefined ? (id ?? '') : given
+  if (ruleId === '') throw invalid('Missing rule id.', 'id')
+  checkIdentifier(ruleId)
   if (sql !== '' && graph) throw invalid(`Rule ${ruleId} has both sql and graph.`)
   if (sql === '' && !graph) throw invalid(`Rule ${ruleId} has neither sql nor graph.`)
   const actionList = typed<Value[]>('actions', 'an array', Array.isArray, [])
@@ -115,7 +116,7 @@ function readActions(list: readonly Value[]): RuleAction[] {
       if (!isObject(properties)) {
         throw new IxionError(
           'INVALID_PROPERTY',
-          `expect map[string]interface{} type for the action properties, but found ${JSON.stringify(properties) ?? 'nothing'}`,
+          `expect map[string]interface{} type for the action properties, but found ${goText(properties)}`,
           { path: `actions[${index}].${type}` },
         )
       }

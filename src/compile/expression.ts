@@ -10,6 +10,7 @@ import {
   copyFields,
   getField,
   goTypeName,
+  Instant,
   isObject,
   isPlainKey,
   kindOf,
@@ -307,9 +308,13 @@ function compileIn(e: InExpression, c: ExpressionContext): Evaluate {
   const list = e.list?.map((x) => compileExpression(x, c))
   const array = e.array && compileExpression(e.array, c)
   const found = !e.negated
+  const word = e.negated ? 'NOT IN' : 'IN'
   return (row, scope) => {
     const value = left(row, scope)
     if (value === null) return false
+    if (typeof value === 'object' && !(value instanceof Instant)) {
+      throw new RowError(`${word} is an invalid operation for ${goTypeName(value)}`)
+    }
     let candidates: readonly Value[]
     if (list) candidates = list.map((item) => item(row, scope))
     else {
@@ -356,7 +361,7 @@ function compileBetween(e: BetweenExpression, c: ExpressionContext): Evaluate {
     const high = highOf(row, scope)
     if (value === null || low === null || high === null) return false
     const kind = kindOf(value)
-    if (kind === 'array' || kind === 'object' || kind === 'bytes' || kind === 'bool') {
+    if (kind === 'array' || kind === 'object' || kind === 'bytes') {
       throw new RowError(`${word} is an invalid operation for ${goTypeName(value)}`)
     }
     const inside = compare(atLeast, value, low) && compare(atMost, value, high)

@@ -143,6 +143,8 @@ function logic(operator: LogicOperator): BinaryOperation {
       return left !== right
     }
     if (bits && typeof left === 'bigint' && typeof right === 'bigint') return bits(left, right)
+    if (typeof left === 'number' && typeof right === 'bigint') return invalid(operator, left, Number(right))
+    if (typeof left === 'bigint' && typeof right === 'number') return invalid(operator, Number(left), right)
     return mismatch(operator, left, right)
   }
 }

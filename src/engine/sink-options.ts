@@ -95,7 +95,7 @@ export function readSinkOptions(
   })
   const options = common as unknown as CommonSinkOptions & Record<string, number>
   if (options.fields.length && options.excludeFields.length)
-    throw sinkError('field and excludeFields cannot both be set')
+    throw new IxionError('INVALID_PROPERTY', 'field and excludeFields cannot both be set')
   if (options.batchSize < 0) throw sinkError(`invalid batchSize ${options.batchSize}`)
   if (options.lingerInterval < 0) throw sinkError(`invalid lingerInterval ${options.lingerInterval}, must be positive`)
   const problems = cacheProblems(options)

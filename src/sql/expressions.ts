@@ -13,11 +13,14 @@ import { childrenOf } from './walk.ts'
 /** Operators in a row and nesting together: the height of an expression's tree at most. */
 export const MAX_HEIGHT = 1000
 
+/** `[`, `->` and `.` bind tightest of all. */
+const PART_LEVEL = 5
+
 /** Everything that may follow an operand, with its precedence level: 1 is loosest (spec/sql.md 1.8). */
 const levels = new Map<string, number>([
   ...Object.entries(binaryLevels),
   ...['IN', 'NOT', 'BETWEEN', 'LIKE'].map((word): [string, number] => [word, 3]),
-  ...['[', '->', '.'].map((symbol): [string, number] => [symbol, 5]),
+  ...['[', '->', '.'].map((symbol): [string, number] => [symbol, PART_LEVEL]),
 ])
 
 export function parseExpr(r: Reader): Expression {
@@ -134,9 +137,9 @@ function parseIn(r: Reader, left: Expression, negated: boolean): Expression {
   return { kind: 'in', negated, left, list, array: null, at }
 }
 
-/** The bounds are operands, not expressions. */
+/** The bounds are operands and parts of them (`a[0]`, `a->b`), not expressions. */
 function parseBetween(r: Reader, value: Expression, negated: boolean): Expression {
-  const low = parseUnary(r)
+  const low = parseLevel(r, PART_LEVEL)
   const and = r.next()
   if (!is(and, 'AND')) {
     throw syntaxError(
@@ -145,7 +148,7 @@ function parseBetween(r: Reader, value: Expression, negated: boolean): Expressio
       'put a computed bound in parentheses',
     )
   }
-  return { kind: 'between', negated, value, low, high: parseUnary(r), at: value.at }
+  return { kind: 'between', negated, value, low, high: parseLevel(r, PART_LEVEL), at: value.at }
 }
 
 /** After `[`: an index, or a slice; `[]` means `[:]`. */

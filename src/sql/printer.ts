@@ -113,8 +113,7 @@ const table: ExpressionTable<string> = {
     const right = e.array ? operand(e.array, 4) : `(${list(e.list ?? [])})`
     return `${operand(e.left, 3)} ${not(e.negated)}IN ${right}`
   },
-  between: (e) =>
-    `${operand(e.value, 3)} ${not(e.negated)}BETWEEN ${operand(e.low, OPERAND)} AND ${operand(e.high, OPERAND)}`,
+  between: (e) => `${operand(e.value, 3)} ${not(e.negated)}BETWEEN ${operand(e.low, 5)} AND ${operand(e.high, 5)}`,
   like: (e) => `${operand(e.left, 3)} ${not(e.negated)}LIKE ${operand(e.pattern, 4)}`,
   isNull: (e) => `${operand(e.operand, 3)} IS ${not(e.negated)}NULL`,
   case: (e) => {

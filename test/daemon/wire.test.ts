@@ -53,6 +53,21 @@ describe('streams and tables', () => {
     expect(await wire('GET', '/streamdetails')).toEqual([200, '[{"name":"demo","type":"memory","format":"json"}]'])
   })
 
+  it('need a statement and a usable name', async () => {
+    const refused = (message: string): Wire => [400, error(3000, `Stream command error: ${message}`)]
+    for (const sql of ['', 'UPDATE demo', '@#$'])
+      expect(await create(sql)).toEqual(refused(`Invalid stream statement: ${sql}`))
+    expect(await create('CREATE STREAM `a b` () WITH (DATASOURCE="x")')).toEqual(
+      refused("id 'a b' contains invalid characters: only alphanumeric, hyphens and underscores are allowed"),
+    )
+    expect(await create('CREATE TABLE t () WITH (KIND="lookup", TYPE="file")')).toEqual(
+      refused('Create table fails: lookup source type file not found.'),
+    )
+    expect(await create('EXPLAIN STREAM demo')).toEqual(refused('Explain stream fails, demo is not found.'))
+    await create(demo)
+    expect(await create('EXPLAIN STREAM demo')).toEqual([201, 'TO BE SUPPORTED'])
+  })
+
   it('are described', async () => {
     await create(
       'CREATE STREAM demo (temp FLOAT, labels ARRAY(STRING), pos STRUCT(x BIGINT)) WITH (DATASOURCE="dev/+")',
@@ -161,6 +176,19 @@ describe('rules', () => {
       error(1000, 'fail to get stream none, please check if stream is created'),
     ],
     [rule('r', { actions: [{ foo: {} }] }), error(2201, 'sink foo is not defined')],
+    [rule('r', { sql: 'UPDATE demo' }), error(1000, 'invalid rule json: SQL UPDATE demo is not a select statement.')],
+    [
+      rule('r', { sql: 'SELECT a -> FROM demo WHERE a < "<&>"' }),
+      /^\{"error":1000,"message":"invalid rule json: Parse SQL SELECT a -> FROM demo WHERE a < \\"<&>\\" error: /,
+    ],
+    [
+      rule('r', { actions: [{ nop: null }] }),
+      error(2201, 'expect map[string]interface{} type for the action properties, but found <nil>'),
+    ],
+    [
+      rule('r', { actions: [{ nop: { fields: ['a'], excludeFields: ['b'] } }] }),
+      error(2201, 'field and excludeFields cannot both be set'),
+    ],
     [
       rule('r', { options: { bufferLength: -1 } }),
       error(
@@ -550,7 +578,9 @@ describe('conventions', () => {
 
   it('settings change at run time', async () => {
     expect(await wire('PATCH', '/configs', { debug: true, timezone: '' })).toEqual([204, ''])
-    expect((await wire('PATCH', '/configs', { timezone: 'unknown' }))[1]).toContain('Invalid TZ: ')
+    expect((await wire('PATCH', '/configs', { timezone: 'unknown' }))[1]).toContain(
+      'Invalid TZ: unknown time zone unknown',
+    )
     expect((await wire('PATCH', '/configs', ''))[1]).toContain('Invalid JSON: ')
   })
 
