@@ -17,8 +17,8 @@ export interface App {
 
 /** Requests in work at one time; more are turned away so that a flood costs bounded memory. */
 const MAX_REQUESTS = 2000
-/** Bodies held at one time, bytes. */
-const MAX_HELD = 256 * 1024 * 1024
+/** Bodies held at one time, as a multiple of the largest one. */
+const HELD_BODIES = 2
 
 export function createApp(services: Omit<Services, 'dispatch'>): App {
   let router: Promise<Router> | undefined
@@ -74,7 +74,7 @@ export function createApp(services: Omit<Services, 'dispatch'>): App {
       held -= taken
     })
     const hold = (bytes: number): boolean => {
-      if (held + bytes > MAX_HELD) return false
+      if (held + bytes > HELD_BODIES * services.settings.maxBodyBytes) return false
       held += bytes
       taken += bytes
       return true
@@ -183,6 +183,8 @@ export function applyLimits(server: Server): void {
   server.headersTimeout = 30_000
   server.requestTimeout = 300_000
   server.keepAliveTimeout = 60_000
+  // A client that does not read its answer.
+  server.timeout = 300_000
   server.maxHeadersCount = 200
   server.maxConnections = 10_000
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
