@@ -236,9 +236,11 @@ export class Engine {
     )
     for (const rule of waiting) {
       if (this.#closed) return
-      // Stopped, started or deleted by a request in the meantime.
-      if (rule.state !== 'starting' || rule.run || this.#managed.get(rule.id) !== rule) continue
-      await rule.exclusively(() => rule.startOrReport(rule.document)).catch(() => {})
+      await this.#onRule(rule.id, async () => {
+        // Stopped, started or deleted by a request in the meantime.
+        if (rule.state !== 'starting' || rule.run || this.#managed.get(rule.id) !== rule) return
+        await rule.exclusively(() => rule.startOrReport(rule.document))
+      }).catch(() => {})
     }
   }
 
@@ -528,7 +530,10 @@ export class Engine {
     }
     if (isScheduled(rule.document.options)) return
     try {
-      await this.#setTriggered(rule.id, false)
+      await this.#onRule(rule.id, async () => {
+        const stillSo = this.#managed.get(rule.id) === rule && rule.held && !rule.run
+        if (stillSo) await this.#setTriggered(rule.id, false)
+      })
     } catch (failure) {
       this.log.error('the end of a rule could not be stored', { rule: rule.id, error: messageOf(failure) })
     }
@@ -544,19 +549,21 @@ export class Engine {
       throw documentError('invalid', error)
     }
     const { id } = parsed
-    if (this.#managed.has(id)) throw new IxionError('ALREADY_EXISTS', `rule ${id} already exists`)
-    const rule = this.#manage(parsed)
-    return rule.exclusively(async () => {
-      try {
-        if (parsed.triggered) await rule.start(parsed)
-        else await planRule(this.#environment, parsed)
-        if (!parsed.temp) await this.#rules.set(id, text)
-      } catch (error) {
-        await rule.stop('')
-        this.#forget(id)
-        throw error
-      }
-      return id
+    return this.#onRule(id, async () => {
+      if (this.#managed.has(id)) throw new IxionError('ALREADY_EXISTS', `rule ${id} already exists`)
+      const rule = this.#manage(parsed)
+      return rule.exclusively(async () => {
+        try {
+          if (parsed.triggered) await rule.start(parsed)
+          else await planRule(this.#environment, parsed)
+          if (!parsed.temp) await this.#rules.set(id, text)
+        } catch (error) {
+          await rule.stop('')
+          this.#forget(id)
+          throw error
+        }
+        return id
+      })
     })
   }
 
@@ -582,10 +589,15 @@ export class Engine {
     } catch (error) {
       throw documentError('Invalid', error)
     }
+    await this.#onRule(id, () => this.#replaceRule(id, document, text))
+  }
+
+  async #replaceRule(id: string, document: RuleDocument, text: string): Promise<void> {
     const existing = this.#managed.get(id)
     if (existing) checkVersion(`rule ${id}`, existing.document.version, document.version)
     const rule = existing ?? this.#manage(document)
     await rule.exclusively(async () => {
+      const before = { document: rule.document, ran: rule.run !== null }
       try {
         if (document.triggered) await rule.start(document, 'stopped by update')
         else {
@@ -596,7 +608,15 @@ export class Engine {
         }
         if (!document.temp) await this.#rules.set(id, text)
       } catch (error) {
-        if (!existing) this.#forget(id)
+        if (!existing) {
+          await rule.stop('')
+          this.#forget(id)
+        } else if (rule.document !== before.document && error instanceof IxionError && error.code === 'STORAGE') {
+          // Not stored: what ran before runs again.
+          rule.document = before.document
+          if (before.ran) await rule.start(before.document, 'stopped by update').catch(() => {})
+          else await rule.stop('stopped by update')
+        }
         throw error
       }
     })
@@ -606,14 +626,16 @@ export class Engine {
   async importRule(id: string, text: string, keepStopped = false): Promise<void> {
     if (!keepStopped) return this.updateRule(id, text)
     const document = this.#checked(this.#read(text, id))
-    const existing = this.#managed.get(id)
-    if (existing) {
-      checkVersion(`rule ${id}`, existing.document.version, document.version)
-      await existing.exclusively(() => existing.stop('stopped by update'))
-      existing.document = document
-      existing.held = true
-    } else this.#manage(document).held = true
-    await this.#rules.set(id, text)
+    await this.#onRule(id, async () => {
+      const existing = this.#managed.get(id)
+      if (existing) {
+        checkVersion(`rule ${id}`, existing.document.version, document.version)
+        await existing.exclusively(() => existing.stop('stopped by update'))
+        existing.document = document
+        existing.held = true
+      } else this.#manage(document).held = true
+      await this.#rules.set(id, text)
+    })
   }
 
   /** Names of the streams and tables an SQL rule document reads; empty when it does not parse. */
@@ -627,12 +649,14 @@ export class Engine {
   }
 
   async deleteRule(id: string): Promise<void> {
-    const rule = this.#managed.get(id)
-    if (!rule && this.#rules.get(id) === undefined) throw new IxionError('NOT_FOUND', `rule ${id} not found`)
-    await rule?.exclusively(() => rule.stop('canceled manually'))
-    await this.#rules.delete(id)
-    await removeCheckpoints(this.#environment.checkpoints, id)
-    this.#forget(id)
+    await this.#onRule(id, async () => {
+      const rule = this.#managed.get(id)
+      if (!rule && this.#rules.get(id) === undefined) throw new IxionError('NOT_FOUND', `rule ${id} not found`)
+      await rule?.exclusively(() => rule.stop('canceled manually'))
+      await this.#rules.delete(id)
+      await removeCheckpoints(this.#environment.checkpoints, id)
+      this.#forget(id)
+    })
   }
 
   #forget(id: string): void {
@@ -648,8 +672,7 @@ export class Engine {
 
   /** Re-plans and (re)starts; with the state a {@link ruleState} gave, where that run left off. */
   async startRule(id: string, state?: string): Promise<void> {
-    const rule = this.#rule(id, notRegistered(id))
-    await rule.exclusively(async () => {
+    await this.#control(id, async (rule) => {
       await this.#setTriggered(id, true)
       await rule.start(rule.document, 'canceled manually', state === undefined ? null : decodeState(state))
     })
@@ -663,18 +686,17 @@ export class Engine {
   }
 
   async stopRule(id: string): Promise<void> {
-    const rule = this.#rule(id, notRegistered(id))
-    await rule.exclusively(async () => {
-      await this.#setTriggered(id, false)
+    // Stopped first: that has to work with a full disk too.
+    await this.#control(id, async (rule) => {
       rule.held = true
       await rule.stop('canceled manually')
+      await this.#setTriggered(id, false)
     })
   }
 
   /** Stops, reloads the stored document, starts; a failure leaves the rule `stopped by error`. */
   async restartRule(id: string): Promise<void> {
-    const rule = this.#rule(id, notRegistered(id))
-    await rule.exclusively(async () => {
+    await this.#control(id, async (rule) => {
       await this.#setTriggered(id, true)
       await rule.stop('canceled manually')
       const text = this.#rules.get(id)
@@ -690,12 +712,18 @@ export class Engine {
 
   /** Replaces the tags of a stored rule by what `change` makes of them; the rule is not restarted. */
   async changeTags(id: string, change: (tags: readonly string[]) => readonly string[]): Promise<void> {
-    const tags = this.#read(this.ruleText(id), id).tags ?? []
-    await this.rewriteRule(id, { tags: [...change(tags)] })
+    await this.#onRule(id, async () => {
+      const tags = this.#read(this.ruleText(id), id).tags ?? []
+      await this.#rewrite(id, { tags: [...change(tags)] })
+    })
   }
 
   /** Changes members of the stored document without restarting the rule (tags). */
   async rewriteRule(id: string, changes: Readonly<Record<string, Value>>): Promise<void> {
+    await this.#onRule(id, () => this.#rewrite(id, changes))
+  }
+
+  async #rewrite(id: string, changes: Readonly<Record<string, Value>>): Promise<void> {
     const text = this.ruleText(id)
     await this.#rules.set(id, rewriteRuleText(text, changes))
     const rule = this.#managed.get(id)
@@ -878,6 +906,22 @@ export class Engine {
       const streams = rule.planned?.plan.sources.map((s) => s.definition.name) ?? []
       yield { rule: rule.id, streams, state: rule.state, ledger: rule.ledger() }
     }
+  }
+
+  /** What changes one rule happens in order of arrival, so that each call finds what the one before it left. */
+  #onRule<T>(id: string, work: () => Promise<T>): Promise<T> {
+    return this.#serially(`rule ${id}`, async () => {
+      if (this.#closed) throw new IxionError('CONNECTION', 'the engine is closing')
+      return work()
+    })
+  }
+
+  /** Starts, stops or restarts a rule that is there. */
+  #control(id: string, work: (rule: ManagedRule) => Promise<void>): Promise<void> {
+    return this.#onRule(id, async () => {
+      const rule = this.#rule(id, notRegistered(id))
+      await rule.exclusively(() => work(rule))
+    })
   }
 
   /** Writes of one definition happen one after another. */
