@@ -1,5 +1,11 @@
 /** Flags of the daemon: `--name value`, `-name value` or `--name=value`. */
-import type { ServeArguments } from './serve.ts'
+export interface ServeArguments {
+  readonly etc?: string
+  readonly data?: string
+  readonly log?: string
+  readonly host?: string
+  readonly port?: number
+}
 
 const texts = ['etc', 'data', 'log', 'host'] as const
 

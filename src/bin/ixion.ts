@@ -8,14 +8,9 @@ import module from 'node:module'
 const [command = 'help', ...rest] = process.argv.slice(2)
 
 if (command === 'serve') {
-  const [{ serveArguments }, { serve }] = await Promise.all([import('./arguments.ts'), import('./serve.ts')])
-  await serve(serveArguments(rest)).catch(fail)
+  const { main } = await import('./serve.ts')
+  await main(rest)
 } else {
   const { run } = await import('../cli/index.ts')
   process.exitCode = await run([command, ...rest], 'ixion')
-}
-
-function fail(error: unknown): never {
-  process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`)
-  process.exit(1)
 }

@@ -8,6 +8,7 @@ import { dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Engine } from '../engine/engine.ts'
 import { applyLimits, createApp } from '../server/app.ts'
+import { type ServeArguments, serveArguments } from './arguments.ts'
 import { createLog, type DaemonLog } from './log.ts'
 import { loadSettings, type Paths, type Settings, type Tls } from './settings.ts'
 
@@ -16,16 +17,16 @@ const COMPATIBLE_VERSION = '2.4.0'
 /** Stored rules start after the first request, or after this time: the first answer does not wait for them. */
 const WARM_UP_DELAY = 50
 
-export interface ServeArguments {
-  readonly etc?: string
-  readonly data?: string
-  readonly log?: string
-  readonly host?: string
-  readonly port?: number
+/** The daemon from its command line. Runs until a signal, `/stop` or a failure ends the process. */
+export async function main(words: readonly string[]): Promise<void> {
+  try {
+    await serve(serveArguments(words))
+  } catch (error) {
+    fail(messageOf(error))
+  }
 }
 
-/** Runs until a signal, `/stop` or a failure ends the process. */
-export async function serve(given: ServeArguments): Promise<void> {
+async function serve(given: ServeArguments): Promise<void> {
   const startedAt = Date.now()
   const paths = resolvePaths(given)
   const settings = await loadSettings(paths.etc, process.env)
