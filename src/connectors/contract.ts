@@ -16,6 +16,8 @@ export interface ByteChunk {
   readonly timestamp: number
   /** `lines`: each payload is text with one document per line (file lines, bulk). Default: one document a payload. */
   readonly framing?: 'lines'
+  /** JSON documents that came through the engine instead of the connector: decoded as JSON whatever the stream's format. */
+  readonly fed?: true
   /**
    * The same payloads as ranges of one buffer, when the source has them so (bulk reads): `payloads[i]` is
    * `bytes[ranges[2i] .. ranges[2i+1])`. A receiver that uses this never touches `payloads`, which is then not even built.

@@ -50,6 +50,7 @@ import { sourceFormat, sourceType } from './source-properties.ts'
 import { createDecoder, resolveSource } from './source-run.ts'
 import { TrialEndpoints } from './trial-endpoints.ts'
 import { Trials } from './trials.ts'
+import { Turns } from './turns.ts'
 
 export type StreamKind = 'stream' | 'table'
 
@@ -105,6 +106,7 @@ export class Engine {
   readonly trials: Trials
   /** Where the results of trials are watched. */
   readonly trialEndpoints: TrialEndpoints
+  readonly #turns: Turns
   #queries = 0
   #closed = false
 
@@ -124,6 +126,7 @@ export class Engine {
     this.#store = store
     this.#rules = rules
     this.#shared = new SharedStreams(environment)
+    this.#turns = new Turns(environment.clock)
     this.trials = new Trials(environment, this.#shared)
     this.trialEndpoints = new TrialEndpoints(environment, this.trials)
   }
@@ -462,15 +465,21 @@ export class Engine {
 
   /**
    * Feeds documents (JSON text of one row or an array of rows) into every running source of the stream, as if its connector
-   * had read them. Resolves when they are accepted, with how many rules' sources took them.
+   * had read them. Resolves when they are accepted, with how many rules' sources took them. Throws TIMEOUT or CONNECTION when
+   * they are not; `signal` gives up while they wait for room.
    */
-  async feed(stream: string, payloads: readonly Uint8Array[], framing?: 'lines'): Promise<number> {
+  async feed(
+    stream: string,
+    payloads: readonly Uint8Array[],
+    framing?: 'lines',
+    signal?: AbortSignal,
+  ): Promise<number> {
     const stored = this.#environment.streams.get(stream)
     if (!stored) throw new IxionError('NOT_FOUND', `stream ${stream} is not found`)
     const runners = await this.#runnersOf(stream)
     const timestamp = this.clock.now()
-    const chunk: Chunk = { kind: 'bytes', payloads, meta: [null], timestamp, ...(framing && { framing }) }
-    await Promise.all(runners.map((r) => r.accept(chunk)))
+    const chunk: Chunk = { kind: 'bytes', fed: true, payloads, meta: [null], timestamp, ...(framing && { framing }) }
+    await Promise.all(runners.map((r) => this.#turns.hand(r, chunk, signal)))
     return rulesOf(runners)
   }
 
@@ -479,7 +488,12 @@ export class Engine {
    * stream's own format. Resolves when every running source of the stream has accepted it: rows in the body (payloads, for
    * formats other than JSON) and how many rules' sources took them. Throws DECODE when the body is no JSON rows.
    */
-  async push(stream: string, body: Uint8Array, lines = false): Promise<{ accepted: number; rules: number }> {
+  async push(
+    stream: string,
+    body: Uint8Array,
+    lines = false,
+    signal?: AbortSignal,
+  ): Promise<{ accepted: number; rules: number }> {
     const stored = this.#environment.streams.get(stream)
     if (!stored) throw new IxionError('NOT_FOUND', `stream ${stream} is not found`)
     const { definition } = stored
@@ -487,20 +501,21 @@ export class Engine {
     const accepted = lines ? countLines(body) : isJson ? countJsonRows(body) : 1
     if (accepted === 0) return { accepted, rules: 0 }
     if (this.connectors.get(sourceType(definition))?.source?.emits === 'bytes') {
-      return { accepted, rules: await this.feed(stream, [body], lines ? 'lines' : undefined) }
+      return { accepted, rules: await this.feed(stream, [body], lines ? 'lines' : undefined, signal) }
     }
     // A connector that emits rows has no decoder in its chain: the body is decoded here.
     const decode = await createDecoder(this.#environment, resolveSource(this.#environment, definition), null)
     const rows = lines ? splitLines(body).flatMap((line) => [...decode(line)]) : decode(body)
-    return { accepted: rows.length, rules: await this.feedRows(stream, rows) }
+    return { accepted: rows.length, rules: await this.feedRows(stream, rows, signal) }
   }
 
   /** The same with rows that are already values; JavaScript numbers are float64, bigints int64. */
-  async feedRows(stream: string, rows: readonly ValueObject[]): Promise<number> {
+  async feedRows(stream: string, rows: readonly ValueObject[], signal?: AbortSignal): Promise<number> {
     if (!this.#environment.streams.get(stream)) throw new IxionError('NOT_FOUND', `stream ${stream} is not found`)
     const runners = await this.#runnersOf(stream)
     const timestamp = this.clock.now()
-    await Promise.all(runners.map((r) => r.accept({ kind: 'rows', rows, meta: [null], timestamp })))
+    const chunk: Chunk = { kind: 'rows', rows, meta: [null], timestamp }
+    await Promise.all(runners.map((r) => this.#turns.hand(r, chunk, signal)))
     return rulesOf(runners)
   }
 
@@ -699,9 +714,9 @@ export class Engine {
     await this.#control(id, async (rule) => {
       await this.#setTriggered(id, true)
       await rule.stop('canceled manually')
+      // A temporary rule is not stored: its document is the one it runs.
       const text = this.#rules.get(id)
-      if (text === undefined) throw new IxionError('NOT_FOUND', `Rule ${id} is not found.`)
-      await rule.startOrReport(this.#read(text, id))
+      await rule.startOrReport(text === undefined ? rule.document : this.#read(text, id))
     })
   }
 

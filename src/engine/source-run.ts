@@ -131,6 +131,8 @@ export async function createSourceRun(
   const decoder = resolved.facts.decoder
     ? { metrics: node(), decode: await createDecoder(environment, resolved, options.columns) }
     : null
+  const json = await loadFormat('json')
+  const feed = json.decoder(decodeOptions(environment, resolved, declaredColumns(definition)), environment.schemas)
   const steps: RowStep[] = []
   if (resolved.facts.payloadDecoder) {
     const run = await createPayloadDecoder(
@@ -165,6 +167,7 @@ export async function createSourceRun(
       clock,
       ledger: () => runner.ledger,
       decoder,
+      feed: (payload) => feed.decode(payload),
       decompress,
       steps,
       rateLimit,

@@ -39,6 +39,8 @@ export interface SourceChainOptions {
     readonly metrics: NodeMetrics
     readonly decode: (payload: Uint8Array) => readonly ValueObject[]
   } | null
+  /** Decodes JSON fed from outside the connector, whatever the stream's format (`POST /streams/{name}/data`). */
+  readonly feed: (payload: Uint8Array) => readonly ValueObject[]
   readonly decompress: { readonly metrics: NodeMetrics; readonly run: (payload: Uint8Array) => Uint8Array } | null
   /** Payload decoder and preprocessor, in order. */
   readonly steps: readonly RowStep[]
@@ -73,6 +75,7 @@ export function createSourceChain(options: SourceChainOptions): DecodeChain {
     ...(decoder ? [decoder.metrics] : []),
     ...steps.map((s) => s.metrics),
   ]
+  const plain = options.json && decoder !== null && !decompress
   const decodeNow = (chunk: Chunk, take: TakeRows, failed: TakeFailure): void => {
     const collect = new Collector(chunk.timestamp, take, failed, steps)
     if (chunk.kind === 'rows') {
@@ -82,14 +85,15 @@ export function createSourceChain(options: SourceChainOptions): DecodeChain {
       for (const payload of documents(chunk)) {
         const meta = chunk.meta[chunk.meta.length === 1 ? 0 : index] ?? null
         index++
-        collect.payload(payload, meta, decompress, decoder)
+        if (chunk.fed && !plain) collect.fed(payload, meta, options.feed)
+        else collect.payload(payload, meta, decompress, decoder)
       }
     }
     collect.flush()
   }
   if (!rateLimit) {
     return {
-      raw: options.json && !decompress && steps.length === 0,
+      raw: plain && steps.length === 0,
       metrics,
       start: () => {},
       decode: decodeNow,
@@ -208,7 +212,7 @@ function lastOf(chunk: Chunk): Chunk {
   const meta = [chunk.meta[chunk.meta.length - 1] ?? null]
   if (chunk.kind === 'rows') return { kind: 'rows', rows: chunk.rows.slice(-1), meta, timestamp: chunk.timestamp }
   const payloads = [...documents(chunk)].slice(-1).map((p) => p.slice())
-  return { kind: 'bytes', payloads, meta, timestamp: chunk.timestamp }
+  return { kind: 'bytes', payloads, meta, timestamp: chunk.timestamp, ...(chunk.fed && { fed: true }) }
 }
 
 /** The single documents of a chunk: payloads, packed ranges, or the non-blank lines of line-framed payloads. */
@@ -284,6 +288,14 @@ class Collector {
       for (const row of rows) this.row(row, meta)
     } catch (error) {
       this.#fail(error, node)
+    }
+  }
+
+  fed(payload: Uint8Array, meta: ValueObject | null, decode: SourceChainOptions['feed']): void {
+    try {
+      for (const row of decode(payload)) this.row(row, meta)
+    } catch (error) {
+      this.#fail(error, undefined)
     }
   }
 

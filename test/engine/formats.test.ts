@@ -71,3 +71,32 @@ describe('delimited and protobuf streams', () => {
     ).toBe('\n\u0005dev_1')
   })
 })
+
+describe('rows fed into a stream', () => {
+  const text = new TextEncoder()
+  it.each([
+    ['a connector that delivers rows', 'TYPE="memory", DATASOURCE="m"'],
+    ['a delimited stream', 'TYPE="fed", DATASOURCE="d", FORMAT="delimited", DELIMITER=";"'],
+    ['a JSON stream', 'TYPE="fed", DATASOURCE="d", FORMAT="json"'],
+    ['a shared stream', 'TYPE="memory", DATASOURCE="m", SHARED="true"'],
+  ])('reach the rules of %s', async (_what, options) => {
+    const { engine, sink } = await open()
+    await engine.execute(`CREATE STREAM demo () WITH (${options})`)
+    await engine.createRule({ id: 'r', sql: 'SELECT a FROM demo', actions: [{ watched: { sendSingle: true } }] })
+    await settle()
+    await engine.push('demo', text.encode('[{"a":1},{"a":12345678901234567890}]'))
+    await settle()
+    expect(sink.sent).toEqual(['{"a":1}', '{"a":12345678901234567890}'])
+    expect(engine.ruleLedger('r').rule).toMatchObject({ received: 2, emitted: 2 })
+  })
+})
+
+describe('a temporary rule', () => {
+  it('is restarted from its document in memory', async () => {
+    const { engine } = await open()
+    await engine.execute('CREATE STREAM demo () WITH (TYPE="memory", DATASOURCE="m")')
+    await engine.createRule({ id: 'r', temp: true, sql: 'SELECT * FROM demo', actions: [{ watched: {} }] })
+    await engine.restartRule('r')
+    expect(engine.ruleStatus('r').status).toBe('running')
+  })
+})

@@ -165,6 +165,7 @@ async function runRateLimit(c: Case): Promise<Outcome> {
     clock,
     ledger: () => ledger,
     decoder: { metrics: metrics(), decode: (payload) => decode.decode(payload) },
+    feed: (payload) => decode.decode(payload),
     decompress: null,
     steps: [],
     rateLimit: { metrics: metrics(), interval, merger },
