@@ -2,6 +2,7 @@
 import { parseDuration } from '../core/duration.ts'
 import { IxionError, messageOf } from '../core/errors.ts'
 import { goText } from '../core/go-text.ts'
+import { MAX_DOCUMENT_DEPTH, nestsDeeper } from '../core/json-nesting.ts'
 import { parseTime } from '../core/time-parse.ts'
 import { validateOptions } from '../core/validate.ts'
 import { copyFields, isObject, setField, type Value, type ValueObject } from '../core/values.ts'
@@ -49,6 +50,9 @@ const invalid = (message: string, path?: string): IxionError =>
 
 /** The document as a JSON object. Numbers stay JavaScript numbers: rule documents hold no telemetry. */
 export function parseRuleText(text: string): ValueObject {
+  if (nestsDeeper(text, MAX_DOCUMENT_DEPTH)) {
+    throw invalid(`Parse rule error : the document is nested deeper than ${MAX_DOCUMENT_DEPTH} levels.`)
+  }
   let parsed: unknown
   try {
     parsed = JSON.parse(text)

@@ -1,7 +1,8 @@
 /** From one action of a rule to its sink: connector, checked properties, transform, encoder, counters. */
 import type { RuleAction, RuleDocument } from '../catalog/rule-document.ts'
 import type { ConnectorContext, SinkDefinition } from '../connectors/contract.ts'
-import { IxionError, RowError } from '../core/errors.ts'
+import { IxionError, messageOf, RowError } from '../core/errors.ts'
+import { decodeJsonText } from '../core/json-decode.ts'
 import { copyFields, isObject, setField, type Value, type ValueObject } from '../core/values.ts'
 import { compressor } from '../formats/compression.ts'
 import type { EncodeOptions } from '../formats/contract.ts'
@@ -224,10 +225,19 @@ async function sinkHelpers(
   }
 }
 
+/** What a template's text is as a value, for sinks and batches that take values. Throws RowError when it is no JSON. */
+function renderedValue(text: string): Value {
+  try {
+    return decodeJsonText(text)
+  } catch (error) {
+    throw new RowError(`the text of dataTemplate is no JSON: ${messageOf(error)}`, 'ENCODE')
+  }
+}
+
 /** Rendered text goes into a batch as it is. */
 function batchWriter(writer: { write(value: Value): void; flush(): Uint8Array }): NonNullable<MessageBatch['writer']> {
   return {
-    write: (m) => writer.write(m.text !== null ? (JSON.parse(m.text) as Value) : m.value),
+    write: (m) => writer.write(m.text !== null ? renderedValue(m.text) : m.value),
     flush: () => writer.flush(),
   }
 }
@@ -252,9 +262,12 @@ function message(
     rendered = values
   }
   if (item.kind === 'text') {
-    return takes === 'rows'
-      ? { value: JSON.parse(item.text) as Value, text: null, dynamic: rendered, rows }
-      : { value: null, text: item.text, dynamic: rendered, rows }
+    if (takes === 'bytes') return { value: null, text: item.text, dynamic: rendered, rows }
+    try {
+      return { value: renderedValue(item.text), text: null, dynamic: rendered, rows }
+    } catch (error) {
+      return failed(error as RowError)
+    }
   }
   return { value: item.kind === 'row' ? item.row : (item.rows as ValueObject[]), text: null, dynamic: rendered, rows }
 }

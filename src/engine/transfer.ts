@@ -1,5 +1,6 @@
 /** Import and export of definitions: rule sets and whole configurations (spec/rest-api.md 3.7, 3.8). */
 import { IxionError, messageOf } from '../core/errors.ts'
+import { MAX_DOCUMENT_DEPTH, nestsDeeper } from '../core/json-nesting.ts'
 import { jsonProblem } from '../core/json-problem.ts'
 import { isObject, setField, type Value, type ValueObject } from '../core/values.ts'
 import type { Engine, StreamKind } from './engine.ts'
@@ -107,7 +108,7 @@ function actionsOf(ruleText: string): string[] {
 
 function parse(text: string): ValueObject | null {
   try {
-    const value = JSON.parse(text) as Value
+    const value = nestsDeeper(text, MAX_DOCUMENT_DEPTH) ? null : (JSON.parse(text) as Value)
     return isObject(value) ? value : null
   } catch {
     return null
@@ -161,6 +162,7 @@ export async function importRuleSet(engine: Engine, content: string): Promise<Ru
 
 function syntaxProblem(content: string): string {
   try {
+    if (nestsDeeper(content, MAX_DOCUMENT_DEPTH)) return `nested deeper than ${MAX_DOCUMENT_DEPTH} levels`
     JSON.parse(content)
     return 'it must be a JSON object'
   } catch (error) {

@@ -4,6 +4,7 @@ import { readRuleDocument } from '../catalog/rule-document.ts'
 import type { SinkDefinition } from '../connectors/contract.ts'
 import type { Timer } from '../core/clock.ts'
 import { IxionError, messageOf } from '../core/errors.ts'
+import { MAX_DOCUMENT_DEPTH, nestsDeeper } from '../core/json-nesting.ts'
 import { decodeUtf8 } from '../core/utf8.ts'
 import { copyFields, getField, isObject, type Value, type ValueObject } from '../core/values.ts'
 import type { StreamRunner } from '../runtime/stream-runner.ts'
@@ -165,6 +166,7 @@ function readTrial(text: string): TrialDocument {
   const fail = (reason: string): never => {
     throw new IxionError('INVALID_DOCUMENT', `fail to parse rule definition ${text}: ${reason}`)
   }
+  if (nestsDeeper(text, MAX_DOCUMENT_DEPTH)) return fail(`nested deeper than ${MAX_DOCUMENT_DEPTH} levels`)
   let document: Value
   try {
     document = JSON.parse(text) as Value

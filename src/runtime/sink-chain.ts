@@ -124,7 +124,7 @@ export function createSinkChain(options: SinkChainOptions): SinkChain {
   const flushBatch = (): void => {
     if (!batch || batched.length === 0) return
     const messages = batched
-    const rows = batchedRows
+    let rows = batchedRows
     const { dynamic } = messages[messages.length - 1] as TransformedMessage
     batched = []
     batchedRows = 0
@@ -140,12 +140,19 @@ export function createSinkChain(options: SinkChainOptions): SinkChain {
       const payload = run(
         writerMetrics ?? batch.metrics,
         () => {
-          for (const message of messages) writer.write(message)
+          for (const message of messages) {
+            try {
+              writer.write(message)
+            } catch (error) {
+              failed(error, message.rows)
+              rows -= message.rows
+            }
+          }
           return writer.flush()
         },
         one,
       )
-      emit([{ payload: finishBytes(payload), value: null, dynamic, rows }])
+      if (rows > 0) emit([{ payload: finishBytes(payload), value: null, dynamic, rows }])
     } catch (error) {
       failed(error, rows)
     }

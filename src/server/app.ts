@@ -19,6 +19,9 @@ export interface App {
 const MAX_REQUESTS = 2000
 /** Bodies held at one time, as a multiple of the largest one. */
 const HELD_BODIES = 2
+/** Bodies up to this size may go beyond, all together by so much: rules can be managed while pushed rows wait for room. */
+const SMALL_BODY = 64 * 1024
+const HELD_SMALL = 64 * 1024 * 1024
 
 export function createApp(services: Omit<Services, 'dispatch'>): App {
   let router: Promise<Router> | undefined
@@ -69,26 +72,33 @@ export function createApp(services: Omit<Services, 'dispatch'>): App {
     }
     active++
     let taken = 0
-    response.once('close', () => {
+    const gone = new AbortController()
+    response.once('close', () => gone.abort())
+    // A request counts as long as anything works on it, also when its client has gone.
+    const closed = new Promise<void>((resolve) => response.once('close', resolve))
+    const leave = (): void => {
       active--
       held -= taken
-    })
+    }
     const hold = (bytes: number): boolean => {
-      if (held + bytes > HELD_BODIES * services.settings.maxBodyBytes) return false
+      const small = taken + bytes <= SMALL_BODY ? HELD_SMALL : 0
+      if (held + bytes > HELD_BODIES * services.settings.maxBodyBytes + small) return false
       held += bytes
       taken += bytes
       return true
     }
-    serve(request, response, hold).catch((error) => {
+    const work = serve(request, response, hold, gone.signal).catch((error) => {
       services.log.error('request failed', { path: request.url, error: String(error) })
       response.destroy()
     })
+    void Promise.all([work, closed]).then(leave)
   }
 
   const serve = async (
     request: IncomingMessage,
     response: ServerResponse,
     hold: (bytes: number) => boolean,
+    signal: AbortSignal,
   ): Promise<void> => {
     const { path, query } = splitUrl(request.url ?? '/')
     const method = request.method ?? 'GET'
@@ -96,7 +106,7 @@ export function createApp(services: Omit<Services, 'dispatch'>): App {
     const body = await readBody(request, services.settings.maxBodyBytes, hold)
     if (body === null) return
     if (!Buffer.isBuffer(body)) return send(request, response, body)
-    const reply = await answer({ method, path, query, params: {}, headers: request.headers, body })
+    const reply = await answer({ method, path, query, params: {}, headers: request.headers, body, signal })
     send(request, response, reply)
   }
 

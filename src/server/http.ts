@@ -1,5 +1,6 @@
 /** What a route sees of a request and gives back: plain data, so that `/batch/req` and tests need no socket. */
 import { IxionError } from '../core/errors.ts'
+import { MAX_DOCUMENT_DEPTH, nestsDeeper } from '../core/json-nesting.ts'
 import { jsonProblem } from '../core/json-problem.ts'
 
 export interface Call {
@@ -12,6 +13,8 @@ export interface Call {
   /** Lower-cased names. */
   readonly headers: Readonly<Record<string, string | string[] | undefined>>
   readonly body: Buffer
+  /** Aborts when the client has gone. */
+  readonly signal?: AbortSignal
 }
 
 export interface Reply {
@@ -78,6 +81,9 @@ export function members(body: Buffer | string, type = 'an object'): Members {
 export function parseJson(body: Buffer | string): unknown {
   const source = body.toString()
   if (source.trim() === '') throw new IxionError('INVALID_DOCUMENT', 'EOF')
+  if (nestsDeeper(source, MAX_DOCUMENT_DEPTH)) {
+    throw new IxionError('INVALID_DOCUMENT', `the document is nested deeper than ${MAX_DOCUMENT_DEPTH} levels`)
+  }
   try {
     return JSON.parse(source)
   } catch (error) {

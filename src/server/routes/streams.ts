@@ -1,10 +1,10 @@
 /** Streams and tables (spec/rest-api.md 3.2), and pushing rows into a stream. */
-import { IxionError } from '../../core/errors.ts'
+import { IxionError, messageOf } from '../../core/errors.ts'
 import type { Engine, StreamKind } from '../../engine/engine.ts'
 import { type Call, escapeHtml, isTrue, json, members, type Reply, text, textMember } from '../http.ts'
 import type { Handler, Route } from '../router.ts'
 import type { Services } from '../services.ts'
-import { framed, inFrame, WireError, wireCode } from '../wire-errors.ts'
+import { errorReply, framed, inFrame, WireError, wireCode } from '../wire-errors.ts'
 
 export const streamRoutes: Route[] = [
   ...routesOf('stream', 'streams'),
@@ -122,6 +122,13 @@ async function pushRows(call: Call, services: Services): Promise<Reply> {
   const name = call.params['name'] as string
   if (!engine.stream(name)) throw new WireError(wireCode.notFound, `stream ${name} is not found`)
   const lines = String(call.headers['content-type'] ?? '').startsWith('application/x-ndjson')
-  const { accepted, rules } = await inFrame('', () => engine.push(name, call.body, lines))
-  return json({ accepted, rules })
+  try {
+    const { accepted, rules } = await engine.push(name, call.body, lines, call.signal)
+    return json({ accepted, rules })
+  } catch (error) {
+    const later = error instanceof IxionError && error.kind.retry
+    if (!later) throw framed('', error)
+    const reply = errorReply(new WireError(wireCode.undefined, messageOf(error), { status: 503 }))
+    return { ...reply, headers: { ...reply.headers, 'Retry-After': '1' } }
+  }
 }
