@@ -12,7 +12,9 @@ export interface LinesItem extends SinkItem {
   readonly buffer: Uint8Array
 }
 
-/** Smallest buffer. The columnar lane's output comes in parts of at most twice this. */
+/** Smallest buffer: a sink that gets a line now and then holds little. */
+const SMALLEST = 1024
+/** Buffers of a sink with many lines grow to this. The columnar lane's output comes in parts of at most twice it. */
 const SIZE = 64 * 1024
 /** Buffers kept for all sinks of the process together, and how large one of them may be. */
 const KEEP = 16
@@ -22,22 +24,23 @@ const LINE_FEED = 10
 const spare: Uint8Array[] = []
 const noDynamic: Readonly<Record<string, string>> = Object.freeze({})
 
-/** Copies the lines. */
-export function linesItem(lines: Uint8Array, rows: number): LinesItem {
-  const item = emptyItem(lines.length)
+/** Copies the lines. `before` is the item waiting in front, which had no room: the next buffer is twice as large. */
+export function linesItem(lines: Uint8Array, rows: number, before?: SinkItem): LinesItem {
+  const item = emptyItem(lines.length, before)
   addLines(item, lines, rows)
   return item
 }
 
 /** The same of one message without a line feed. */
-export function lineItem(message: Uint8Array): LinesItem {
-  const item = emptyItem(message.length + 1)
+export function lineItem(message: Uint8Array, before?: SinkItem): LinesItem {
+  const item = emptyItem(message.length + 1, before)
   addLine(item, message)
   return item
 }
 
-function emptyItem(needed: number): LinesItem {
-  const fits = spare.findLastIndex((b) => b.length >= needed)
+function emptyItem(least: number, before: SinkItem | undefined): LinesItem {
+  const needed = isLines(before) ? Math.max(least, Math.min(SIZE, before.buffer.length * 2)) : least
+  const fits = spare.findLastIndex((b) => b.length >= needed && b.length <= needed * 4)
   const buffer = fits < 0 ? new Uint8Array(roundedUp(needed)) : (spare.splice(fits, 1)[0] as Uint8Array)
   return { payload: buffer.subarray(0, 0), value: null, dynamic: noDynamic, rows: 0, lines: true, buffer }
 }
@@ -67,7 +70,7 @@ export function addLine(item: LinesItem, message: Uint8Array): boolean {
 
 /** The item has been sent or given up: nobody looks at its payload any more. */
 export function freeLines({ buffer }: LinesItem): void {
-  if (spare.length < KEEP && buffer.length <= KEEP_SIZE) spare.push(buffer)
+  if (spare.length < KEEP && buffer.length >= SIZE && buffer.length <= KEEP_SIZE) spare.push(buffer)
 }
 
 export function isLines(item: SinkItem | undefined): item is LinesItem {
@@ -75,7 +78,7 @@ export function isLines(item: SinkItem | undefined): item is LinesItem {
 }
 
 function roundedUp(bytes: number): number {
-  let size = SIZE
+  let size = SMALLEST
   while (size < bytes) size *= 2
   return size
 }

@@ -94,13 +94,13 @@ export class SinkRunner {
     }
     const last = this.#queue.at(-1)
     if (isLines(last) && addLines(last, payload, rows)) this.#queuedRows += rows
-    else this.#enqueue([linesItem(payload, rows)])
+    else this.#enqueue([linesItem(payload, rows, last)])
   }
 
   #enqueueLine(message: Uint8Array): void {
     const last = this.#queue.at(-1)
     if (isLines(last) && addLine(last, message)) this.#queuedRows++
-    else this.#enqueue([lineItem(message)])
+    else this.#enqueue([lineItem(message, last)])
   }
 
   #enqueue(items: readonly SinkItem[]): void {
