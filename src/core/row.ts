@@ -79,15 +79,20 @@ export function rowsBatch(rows: readonly Row[]): Batch {
   return { kind: 'rows', rows, events: rows.length }
 }
 
-/** Column `name` of `source` (spec/sql.md 4.7): qualified = first component of that emitter with a non-null value. */
+/**
+ * Column `name` of `source` (spec/sql.md 4.7): qualified = first component of that emitter with a non-null value, else null
+ * when one has the key.
+ */
 export function qualifiedColumn(row: Row, source: string, name: string): Value | undefined {
   if (row.parts === null) return getField(row.message, name)
+  let found: null | undefined
   for (const part of row.parts) {
     if (part.emitter !== source) continue
     const value = getField(part.message, name)
     if (value != null) return value
+    if (value === null) found = null
   }
-  return undefined
+  return found
 }
 
 /** Unbound column: the first component that has the key, even when its value is null. */

@@ -44,6 +44,16 @@ describe('windows', () => {
     expect(ledger.dropped).toEqual({ late: 2 })
   })
 
+  it('without rows collect an empty list, kept as rows or as accumulators', () => {
+    const rows: [number, ValueObject][] = [
+      [1000, { v: 1 }],
+      [25_000, { v: 2 }],
+    ]
+    const sql = 'SELECT collect(v) AS l, count(*) AS c FROM S GROUP BY TUMBLINGWINDOW(ss,10)'
+    for (const incremental of [true, false])
+      expect(eventTime(sql, rows, { incremental }).out).toEqual([[{ l: [1], c: 1n }], [{ l: [] }]])
+  })
+
   it('wait for rows out of order within the tolerance', () => {
     const rows: [number, ValueObject][] = [
       [1000, { v: 1 }],

@@ -1,6 +1,6 @@
 /** Aggregates of a window kept as values instead of rows: what they are, and their computation over a range (spec/sql.md 5.5). */
 import { RowError } from '../../core/errors.ts'
-import type { Row, WindowRange } from '../../core/row.ts'
+import { makeRow, type Row, type WindowRange } from '../../core/row.ts'
 import type { Value } from '../../core/values.ts'
 import { asRowError, inClause, type Predicate } from '../condition.ts'
 import type { Emit, Evaluate, EvaluationScope, State } from '../contract.ts'
@@ -52,8 +52,14 @@ export function emitGroups(
   if (groups.length) out.batch({ kind: 'groups', groups, window, events: 0 })
   // An un-grouped aggregate over an empty window still gives one row (D29), unless WHERE emptied it.
   else if (aggregation.dimensions.length === 0 && aggregation.where === null) {
-    out.batch({ kind: 'groups', groups: [[]], window, events: 0 })
+    out.batch({ kind: 'groups', groups: [emptyGroup(window, aggregation.calls)], window, events: 0 })
   }
+}
+
+/** Most aggregates have no value without rows; those that have one (collect gives an empty list) need a row to carry it. */
+function emptyGroup(window: WindowRange, calls: readonly AggregateCall[]): readonly Row[] {
+  const results = calls.map(({ accumulator }) => accumulator.result(accumulator.create()))
+  return results.every((result) => result === null) ? [] : [resultRow(makeRow('', {}, window.trigger), calls, results)]
 }
 
 /** The group's row: its first one, with the results of the aggregates. */
