@@ -64,24 +64,21 @@ export const fileSinkOptions: OptionSpecs = {
   fields: { type: 'list', element: 'string', docs: 'Columns to write, in order.' },
   rollingInterval: {
     type: 'duration',
-    default: 0,
     docs: 'Start a new file after this time (looked at every checkInterval).',
   },
   rollingCount: {
     type: 'int',
-    default: 1_000_000,
-    docs: 'Start a new file after this many results; 0 = no such limit.',
+    docs: 'Start a new file after this many results; 0 = no such limit. Default 1,000,000 with a rollingNamePattern, else none.',
   },
   rollingSize: {
     type: 'size',
-    default: 0,
     docs: 'Start a new file at this size before compression; 0 = no such limit.',
   },
   checkInterval: { type: 'duration', default: 300_000, docs: 'How often the age of files is looked at.' },
   rollingNamePattern: {
     type: 'string',
     default: '',
-    docs: 'Where the time (ms) goes in file names: prefix, suffix, or none. With none a new file replaces the old one.',
+    docs: 'Where the time (ms) goes in file names: prefix, suffix, or none. With none a new file replaces the old one, so files roll only when rollingInterval, rollingCount or rollingSize is given.',
   },
   rollingHook: { type: 'string', docs: 'Hook called with each finished file. None is built in.' },
   rollingHookProps: { type: 'map', docs: 'Properties of the hook.' },

@@ -108,6 +108,16 @@ describe('rolling', () => {
     expect(await content('out')).toBe('new')
   })
 
+  it('never replaces a file unless asked to', async () => {
+    const clock = manualClock()
+    const sink = await open({}, testContext({ clock }))
+    await sink.send(item('first'), never())
+    await clock.advance(3_600_000)
+    await sink.send(item('an hour later'), never())
+    await sink.close()
+    expect(await content('out')).toBe('first\nan hour later')
+  })
+
   it('keeps one file for each rendered path, and refuses more than maxOpenFiles', async () => {
     const sink = await open({ path: at('{{.a}}'), maxOpenFiles: 2 })
     for (const name of ['a', 'b', 'a']) await sink.send(item(name, { path: at(name) }), never())

@@ -172,6 +172,7 @@ export function createFileSink(properties: ValueObject, context: ConnectorContex
   }
 
   const armCheck = (): void => {
+    if (settings.checkInterval === null) return
     checkTimer = clock.after(settings.checkInterval, () => {
       inTurn(async () => {
         for (const [path, file] of [...files]) {
@@ -239,7 +240,8 @@ interface FileSettings {
   readonly rollingInterval: number
   readonly rollingCount: number
   readonly rollingSize: number
-  readonly checkInterval: number
+  /** Null: age does not matter. With names of their own, files roll at each check also without rollingInterval. */
+  readonly checkInterval: number | null
   readonly pattern: string
   readonly flushInterval: number
   readonly maxOpenFiles: number
@@ -256,20 +258,24 @@ function readSettings(properties: ValueObject, context: ConnectorContext): FileS
   require(['json', 'csv', 'lines'].includes(fileType), 'fileType', 'fileType must be one of json, csv or lines')
   const format = text(properties, 'format') ?? 'json'
   require(fileType !== 'csv' || format === 'delimited', 'format', 'format must be delimited when fileType is csv')
+  const pattern = text(properties, 'rollingNamePattern') ?? ''
+  require(['', 'prefix', 'suffix', 'none'].includes(
+    pattern,
+  ), 'rollingNamePattern', 'rollingNamePattern must be one of prefix, suffix or none')
+  const named = pattern === 'prefix' || pattern === 'suffix'
+  const given = ['rollingInterval', 'rollingCount', 'rollingSize'].some((n) => number(properties, n) !== undefined)
+  // Without a name of its own a new file replaces the one before, with all results in it: that is only done on request.
   const rollingInterval = number(properties, 'rollingInterval') ?? 0
-  const rollingCount = number(properties, 'rollingCount') ?? 1_000_000
+  const rollingCount = number(properties, 'rollingCount') ?? (named ? 1_000_000 : 0)
   const rollingSize = number(properties, 'rollingSize') ?? 0
   const checkInterval = number(properties, 'checkInterval') ?? 300_000
   require(rollingInterval >= 0, 'rollingInterval', 'rollingInterval must be positive')
   require(rollingCount >= 0, 'rollingCount', 'rollingCount must be positive')
   require(checkInterval > 0, 'checkInterval', 'checkInterval must be positive')
-  require(rollingInterval > 0 ||
+  require(!given ||
+    rollingInterval > 0 ||
     rollingCount > 0 ||
     rollingSize > 0, 'rollingInterval', 'one of rollingInterval, rollingCount, or rollingSize must be set')
-  const pattern = text(properties, 'rollingNamePattern') ?? ''
-  require(['', 'prefix', 'suffix', 'none'].includes(
-    pattern,
-  ), 'rollingNamePattern', 'rollingNamePattern must be one of prefix, suffix or none')
   const hook = text(properties, 'rollingHook')
   require(!hook, 'rollingHook', `rolling hook ${hook} is not registered`)
   const compression = text(properties, 'compression') ?? ''
@@ -286,7 +292,7 @@ function readSettings(properties: ValueObject, context: ConnectorContext): FileS
     rollingInterval,
     rollingCount,
     rollingSize,
-    checkInterval: rollingInterval > 0 ? Math.min(checkInterval, rollingInterval) : checkInterval,
+    checkInterval: rollingInterval > 0 ? Math.min(checkInterval, rollingInterval) : named ? checkInterval : null,
     pattern,
     flushInterval: number(properties, 'flushInterval') ?? 1000,
     maxOpenFiles: number(properties, 'maxOpenFiles') ?? 500,
