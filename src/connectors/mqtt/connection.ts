@@ -324,9 +324,11 @@ export async function openConnection(settings: MqttSettings, context: ConnectorC
           }
         }
         if (unused.length > 0 && client.connected && !settings.session) {
-          await within(clock, OPERATION_TIMEOUT, client.unsubscribeAsync(unused), 'timeout').catch((error) =>
-            log.warn(`mqtt ${where}: unsubscribing from ${unused.join(',')}: ${messageOf(error)}`),
-          )
+          await within(clock, OPERATION_TIMEOUT, client.unsubscribeAsync(unused), 'timeout').catch((error) => {
+            // A connection that closes meanwhile takes its subscriptions with it.
+            if (client.disconnecting) return
+            log.warn(`mqtt ${where}: unsubscribing from ${unused.join(',')}: ${messageOf(error)}`)
+          })
         }
       }
       const fresh: string[] = []
