@@ -7,24 +7,33 @@ import { type Bundle, Skipped } from './contract.ts'
 
 export const REST_PORT = 9081
 
-/** `folder` is where its data lies. Ends with {@link stopProcess}. */
-export function startDaemon(bundle: Bundle, folder: string): ChildProcess {
+export interface Daemon {
+  readonly child: ChildProcess
+  /** When it was spawned (performance.now). */
+  readonly spawned: number
+}
+
+/** `folder` is where its data lies. Ends with {@link stopDaemon}. */
+export async function startDaemon(bundle: Bundle, folder: string): Promise<Daemon> {
   const file = join(bundle.folder, 'ixion.mjs')
   if (!existsSync(file)) throw new Skipped(`${file} is not built`)
+  if (await ping()) throw new Error(`another program answers on port ${REST_PORT}`)
   const data = mkdtempSync(join(folder, 'data-'))
   const etc = join(data, 'etc')
   mkdirSync(etc)
-  return spawn(process.execPath, [file, 'serve', '--etc', etc, '--data', data], {
-    stdio: ['ignore', 'ignore', 'inherit'],
+  const spawned = performance.now()
+  const child = spawn(process.execPath, [file, 'serve', '--etc', etc, '--data', data], {
+    stdio: ['ignore', 'ignore', process.env['IXION_BENCH_LOG'] ? 'inherit' : 'ignore'],
   })
+  return { child, spawned }
 }
 
-/** Resolves with the time (performance.now) of the first answer to `GET /ping`. */
-export async function firstAnswer(child: ChildProcess, limitMs = 20_000): Promise<number> {
+/** Resolves with the ms from spawn to the first answer to `GET /ping`. */
+export async function firstAnswer({ child, spawned }: Daemon, limitMs = 20_000): Promise<number> {
   const deadline = performance.now() + limitMs
   while (performance.now() < deadline) {
     if (child.exitCode !== null) throw new Error(`the daemon ended with code ${child.exitCode}`)
-    if (await ping()) return performance.now()
+    if (await ping()) return performance.now() - spawned
     await new Promise((resolve) => setTimeout(resolve, 1))
   }
   throw new Error('the daemon does not answer')
@@ -44,7 +53,7 @@ function ping(): Promise<boolean> {
   })
 }
 
-export function stopProcess(child: ChildProcess): Promise<void> {
+export function stopDaemon({ child }: Daemon): Promise<void> {
   return new Promise((resolve) => {
     if (child.exitCode !== null) return resolve()
     child.on('exit', () => resolve())

@@ -1,7 +1,7 @@
 /** Spawn to the first answer of the daemon, and of `node -e 0` to its end, in turn. */
 import { spawn } from 'node:child_process'
 import type { Bench } from '../contract.ts'
-import { firstAnswer, startDaemon, stopProcess } from '../daemon.ts'
+import { firstAnswer, startDaemon, stopDaemon } from '../daemon.ts'
 
 export const boot: Bench = {
   name: 'boot',
@@ -14,13 +14,12 @@ export const boot: Bench = {
         budgets: [{ figure: 'ratioToBareNode', atMost: 1.8 }],
         async run(bundle) {
           const bareNodeMs = await bareNode()
-          const started = performance.now()
-          const child = startDaemon(bundle, folder)
+          const daemon = await startDaemon(bundle, folder)
           try {
-            const answerMs = (await firstAnswer(child)) - started
+            const answerMs = await firstAnswer(daemon)
             return { ratioToBareNode: answerMs / bareNodeMs, answerMs, bareNodeMs }
           } finally {
-            await stopProcess(child)
+            await stopDaemon(daemon)
           }
         },
       },

@@ -1,6 +1,6 @@
 /** Memory of the daemon with REST up and nothing to do, five seconds after its first answer. */
 import type { Bench } from '../contract.ts'
-import { firstAnswer, startDaemon, stopProcess } from '../daemon.ts'
+import { firstAnswer, startDaemon, stopDaemon } from '../daemon.ts'
 import { anonymousMB, cpuSecondsOf, residentMB } from '../measure.ts'
 
 export const idle: Bench = {
@@ -16,14 +16,14 @@ export const idle: Bench = {
           { figure: 'residentMB', atMost: 56 },
         ],
         async run(bundle) {
-          const child = startDaemon(bundle, folder)
+          const daemon = await startDaemon(bundle, folder)
           try {
-            await firstAnswer(child)
+            await firstAnswer(daemon)
             await new Promise((resolve) => setTimeout(resolve, 5000))
-            const pid = child.pid as number
+            const pid = daemon.child.pid as number
             return { anonymousMB: anonymousMB(pid), residentMB: residentMB(pid), cpuSeconds: cpuSecondsOf(pid) }
           } finally {
-            await stopProcess(child)
+            await stopDaemon(daemon)
           }
         },
       },
