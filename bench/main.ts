@@ -73,7 +73,8 @@ async function runMeasure(bench: Bench, measure: Measure): Promise<void> {
   }
   for (const [contender, figures] of results) {
     if (figures.length === 0) continue
-    const summary = summaryOf(bench.name, measure, contender.name, figures)
+    const judged = contender.kind === 'bundle' ? measure : { ...measure, budgets: [] }
+    const summary = summaryOf(bench.name, judged, contender.name, figures)
     if (values.json) console.log(JSON.stringify(summary))
     else printTable(summary, contenders.length > 1)
   }
