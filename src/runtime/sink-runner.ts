@@ -28,6 +28,9 @@ export interface SinkRunnerOptions {
 /** Most messages handed to a sink in one call. */
 const SEND_BATCH = 1024
 
+/** Shortest time between two log lines about refused messages, ms. */
+const COMPLAINT_INTERVAL = 1000
+
 /** Smallest part of the memory estimate of an item that is not bytes. */
 const ITEM_OVERHEAD = 64
 
@@ -50,6 +53,8 @@ export class SinkRunner {
   #connected = false
   /** Stopped, and everything counted: what a sink still says is not heard. */
   #left = false
+  #unsaidRows = 0
+  #silentUntil = 0
 
   constructor(options: SinkRunnerOptions) {
     this.#o = options
@@ -203,14 +208,23 @@ export class SinkRunner {
         if (!signal.aborted) this.metrics.exception(messageOf(error))
         if (!retriable || signal.aborted) {
           this.#drop(item, signal.aborted ? 'stopped' : 'sink_error')
-          if (!signal.aborted)
-            this.#o.log.warn('sink refused a message, dropped', { error: messageOf(error), rows: item.rows })
+          if (!signal.aborted) this.#complain(error, item.rows)
           break
         }
         await this.#retry.wait(this.#o.retryInterval)
       }
     }
     this.metrics.end(started, messages)
+  }
+
+  /** At most once a second, with the sum: a sink that refuses everything must not flood the log. */
+  #complain(error: unknown, rows: number): void {
+    this.#unsaidRows += rows
+    const now = this.#o.clock.now()
+    if (now < this.#silentUntil) return
+    this.#o.log.warn('sink refused messages, dropped', { error: messageOf(error), rows: this.#unsaidRows })
+    this.#silentUntil = now + COMPLAINT_INTERVAL
+    this.#unsaidRows = 0
   }
 
   #sent(item: SinkItem): void {

@@ -40,13 +40,15 @@ function oddSource(name: string, odd: Partial<Source>, create?: () => Source): C
 async function open(...connectors: ConnectorDefinition[]) {
   const fed = manualSource('fed', { emits: 'bytes' })
   const good = manualSink('good')
+  const warnings: string[] = []
   const engine = await createEngine({
     connectors: withConnectors(fed.connector, good.connector, ...connectors),
     drainLimit: DRAIN,
+    log: { debug() {}, info() {}, error() {}, warn: (message) => void warnings.push(message) },
   })
   engines.push(engine)
   await engine.execute('CREATE STREAM demo () WITH (TYPE="fed", DATASOURCE="d", FORMAT="json")')
-  return { engine, fed, good }
+  return { engine, fed, good, warnings }
 }
 
 async function stopsInTime(engine: Engine, id = 'r'): Promise<void> {
@@ -142,6 +144,18 @@ describe('a sink', () => {
     await engine.createRule({ id: 'r', sql: 'SELECT n FROM demo', actions: [{ odd: {} }] })
     await fed.json(numbers(3))
     await stopsInTime(engine)
+  })
+})
+
+describe('the log', () => {
+  it('hears of a sink that refuses everything now and then, not for every message', async () => {
+    const { engine, fed, warnings } = await open(oddSink('odd', { send: () => Promise.reject(new Error('no')) }))
+    await engine.createRule({ id: 'r', sql: 'SELECT n FROM demo', actions: [{ odd: {} }] })
+    for (let i = 0; i < 20; i++) await fed.json(numbers(100))
+    await settle(100)
+    expect(engine.ruleLedger('r').sinks['odd_0']?.dropped).toEqual({ sink_error: 2000 })
+    expect(warnings.length).toBeGreaterThan(0)
+    expect(warnings.length).toBeLessThan(10)
   })
 })
 
