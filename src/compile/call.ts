@@ -74,11 +74,15 @@ function compileScalar(definition: ScalarFunction, e: CallExpression, c: Express
   }
 }
 
+/** Argument of an aggregate. `count(*)` counts rows: what is in them is not asked for. */
+export function aggregateArgument(name: string, a: Expression, c: ExpressionContext): Evaluate {
+  if (a.kind === 'wildcard' && name === 'count') return () => true
+  return compileExpression(a, c)
+}
+
 /** An aggregate outside a window sees the one row it is evaluated on (5.1). */
 function compileAggregate(definition: AggregateFunction, e: CallExpression, c: ExpressionContext): Evaluate {
-  const columns = e.args.map(
-    (a): Evaluate => (a.kind === 'wildcard' ? (row) => wildcardObject(row, a) : compileExpression(a, c)),
-  )
+  const columns = e.args.map((a) => aggregateArgument(e.name, a, c))
   const call = ownContext(c)
   const inner: { window: EvaluationScope['window']; group: null } = { window: null, group: null }
   return (row, scope) => {

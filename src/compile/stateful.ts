@@ -26,9 +26,9 @@ import { walkPlan } from '../plan/nodes.ts'
 import { sourcesOf } from '../plan/references.ts'
 import { conjuncts, some } from '../plan/tree.ts'
 import type { Expression } from '../sql/ast.ts'
-import { usesHits } from './call.ts'
+import { aggregateArgument, usesHits } from './call.ts'
 import type { ChainOptions } from './chain.ts'
-import { compileExpression, compileOrMissing, type ExpressionContext, wildcardObject } from './expression.ts'
+import { compileExpression, compileOrMissing, type ExpressionContext } from './expression.ts'
 import { countHit, withOwnHits } from './hits.ts'
 
 export type StatefulNode = Extract<
@@ -177,9 +177,7 @@ export function compileAggregation(aggregation: IncrementalAggregation, options:
         name,
         functionName: call.name,
         accumulator,
-        args: call.args.map(
-          (a): Evaluate => (a.kind === 'wildcard' ? (row) => wildcardObject(row, a) : compileExpression(a, c)),
-        ),
+        args: call.args.map((a) => aggregateArgument(call.name, a, c)),
       }
     }),
     where: aggregation.where && nullIsFalse('Where', compileExpression(aggregation.where, c)),

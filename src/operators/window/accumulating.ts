@@ -3,13 +3,18 @@ import { RowError } from '../../core/errors.ts'
 import type { Row, WindowRange } from '../../core/row.ts'
 import type { Value } from '../../core/values.ts'
 import { asRowError, inClause } from '../condition.ts'
-import type { Emit, Operator, OperatorContext, State } from '../contract.ts'
+import type { Emit, Evaluate, Operator, OperatorContext, State } from '../contract.ts'
 import { groupKey, groupLimit } from '../group.ts'
-import { type Aggregation, emitGroups, resultRow, rowScope } from './aggregation.ts'
+import { type AggregateCall, type Aggregation, emitGroups, resultRow, rowScope } from './aggregation.ts'
 import type { WindowSpec } from './contract.ts'
 import { loadRow, saveRow } from './row-buffer.ts'
 import { rowsOf } from './support.ts'
 import { WindowEnds } from './tumbling-hopping.ts'
+
+/** {@link groupKey} of one value. */
+function textKey(value: Value): string {
+  return typeof value === 'string' ? value : groupKey([value])
+}
 
 interface Group {
   readonly first: Row
@@ -44,7 +49,7 @@ export function accumulatingWindow(spec: WindowSpec, aggregation: Aggregation): 
     return pane
   }
   /** False when the window has no room for another group. */
-  const addTo = (pane: Pane, key: string, row: Row, args: readonly (readonly Value[])[]): boolean => {
+  const addTo = (pane: Pane, key: string, row: Row): boolean => {
     let group = pane.groups.get(key)
     if (!group) {
       if (pane.groups.size >= maxGroups) {
@@ -60,9 +65,19 @@ export function accumulatingWindow(spec: WindowSpec, aggregation: Aggregation): 
   const keyOf = (row: Row): string => {
     if (dimensions.length === 0) return ''
     try {
+      if (dimensions.length === 1) return textKey((dimensions[0] as Evaluate)(row, rowScope))
       return groupKey(dimensions.map((d) => d(row, rowScope)))
     } catch (error) {
       throw inClause('Group By', error)
+    }
+  }
+  /** Arguments of the row at hand, by call; accumulators never keep the arrays. */
+  const args: Value[][] = calls.map((call) => call.args.map(() => null))
+  const readArguments = (row: Row): void => {
+    for (let i = 0; i < calls.length; i++) {
+      const call = calls[i] as AggregateCall
+      const values = args[i] as Value[]
+      for (let k = 0; k < values.length; k++) values[k] = (call.args[k] as Evaluate)(row, rowScope)
     }
   }
   const add = (row: Row, out: Emit): void => {
@@ -78,13 +93,14 @@ export function accumulatingWindow(spec: WindowSpec, aggregation: Aggregation): 
     try {
       if (where && !where(row, rowScope)) return
       const key = keyOf(row)
-      const args = calls.map((call) => call.args.map((arg) => arg(row, rowScope)))
-      for (const pane of open) if (!addTo(pane, key, row, args) && pane === last) last.overflow++
+      readArguments(row)
+      for (const pane of open) if (!addTo(pane, key, row) && pane === last) last.overflow++
     } catch (error) {
       const failure = asRowError(error)
       for (const pane of open) pane.error ??= failure
     }
   }
+
   const fire = (out: Emit): void => {
     const end = ends.next as number
     const window = { start: ends.start(end), end, trigger: end }

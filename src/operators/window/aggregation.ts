@@ -242,10 +242,33 @@ const numberLoops: Record<
   string,
   ((column: readonly Value[], from: number, to: number) => Value | undefined) | undefined
 > = {
+  count: (column, from, to) => {
+    let count = 0
+    for (let i = from; i < to; i++) if (column[i] !== null) count++
+    return to > from ? BigInt(count) : undefined
+  },
   sum: (column, from, to) => sumOf(column, from, to),
   avg: (column, from, to) => {
     const sum = sumOf(column, from, to)
     return sum === undefined ? undefined : sum / (to - from)
+  },
+  max: (column, from, to) => {
+    let max = column[from]
+    for (let i = from; i < to; i++) {
+      const value = column[i]
+      if (typeof value !== 'number' || Number.isNaN(value)) return undefined
+      if (value > (max as number)) max = value
+    }
+    return max
+  },
+  min: (column, from, to) => {
+    let min = column[from]
+    for (let i = from; i < to; i++) {
+      const value = column[i]
+      if (typeof value !== 'number' || Number.isNaN(value)) return undefined
+      if (value < (min as number)) min = value
+    }
+    return min
   },
 }
 
