@@ -15,7 +15,7 @@ import { rowNumberOperator } from '../operators/row-number.ts'
 import { routedSwitch } from '../operators/switch.ts'
 import { boundedText } from '../plan/expression-text.ts'
 import type { LookupNode, PlanNode, SourceNode, SwitchOutputNode, UnionNode } from '../plan/logical.ts'
-import { inputsOf } from '../plan/nodes.ts'
+import { inputsOf, walkPlan } from '../plan/nodes.ts'
 import type { CallExpression, SelectField, SortKey } from '../sql/ast.ts'
 import { explainExpression } from '../sql/explain.ts'
 import { aggregateHitNames, usesHits } from './call.ts'
@@ -63,6 +63,8 @@ export interface ChainOptions {
   readonly stateful?: StatefulOptions
   /** Another operator for the plan's incremental window, or null. */
   readonly incrementalWindow?: (options: ColumnarWindowOptions) => Operator | null
+  /** Set by {@link compileChain}: every window is of a kind that does not care how often the watermark moves. */
+  readonly coalesceWatermarks?: boolean
 }
 
 /** Rule options and surroundings of windows, watermarks, joins and lookups. */
@@ -114,9 +116,10 @@ interface Feeder {
 /** `outputs` of a graph rule's plan are its sinks' inputs; an SQL rule has one, its root. */
 export function compileChain(
   root: PlanNode,
-  options: ChainOptions,
+  given: ChainOptions,
   outputs: readonly PlanNode[] = [root],
 ): CompiledChain {
+  const options: ChainOptions = { ...given, coalesceWatermarks: outputs.every(onlyAlignedWindows) }
   const stages: CompiledStage[] = []
   const sources: CompiledSource[] = []
   const built = new Map<PlanNode, readonly Feeder[]>()
@@ -165,6 +168,15 @@ export function compileChain(
     for (const feeder of build(node, false)) feeder.next.push(-1 - i)
   })
   return { stages, sources }
+}
+
+/** Tumbling and hopping windows fire by where the watermark is, not by how often it moved there. */
+function onlyAlignedWindows(root: PlanNode): boolean {
+  let aligned = true
+  walkPlan(root, (node) => {
+    if (node.kind === 'window') aligned &&= node.window.kind === 'tumbling' || node.window.kind === 'hopping'
+  })
+  return aligned
 }
 
 /** The operators of one plan node, in order; most have one, a window with a FILTER has two. */

@@ -84,6 +84,7 @@ function compileWatermark(node: WatermarkNode, options: ChainOptions): Operator 
   return watermarkOperator({
     lateTolerance: stateful?.lateTolerance ?? DEFAULT_LATE_TOLERANCE,
     sendWatermark: node.sendWatermark,
+    coalesce: options.coalesceWatermarks ?? false,
     maxRows: options.limits.windowRows,
     limitPolicy: stateful?.limitPolicy ?? 'dropOldest',
     ...(stateful?.onLate && { onLate: stateful.onLate }),

@@ -22,6 +22,11 @@ export interface WatermarkOptions {
   readonly lateTolerance: number
   /** Watermarks go on downstream: the rule has a window. */
   readonly sendWatermark: boolean
+  /**
+   * One watermark for all rows that come together instead of one a row: for tumbling and hopping windows, whose results are the
+   * same either way.
+   */
+  readonly coalesce?: boolean
   /** Rows that may wait for the watermark. */
   readonly maxRows: number
   /** Beyond it: the oldest leave under `window_limit` (default), or the rule stops. */
@@ -75,17 +80,25 @@ export function watermarkOperator(options: WatermarkOptions): Operator {
     return (active ? least : newest + (now - heard)) - lateTolerance
   }
 
+  /** Rows with a time of at most the watermark, taken out of those that wait. */
+  const release = (): Row[] => {
+    let count = 0
+    while (count < waiting.length && (waiting[count] as Row).timestamp <= last) count++
+    if (count === waiting.length) {
+      const released = waiting
+      waiting = []
+      return released
+    }
+    return waiting.splice(0, count)
+  }
+
   /** Rows with a time of at most `time` go on; `passed` gathers them when nothing stands between two releases. */
   const advance = (time: number, passed: Row[] | null, out: Emit): void => {
     if (!(time > last)) return
     last = time
-    let count = 0
-    while (count < waiting.length && (waiting[count] as Row).timestamp <= time) count++
-    if (count > 0) {
-      const released = waiting.splice(0, count)
-      if (passed) passed.push(...released)
-      else out.batch(rowsBatch(released))
-    }
+    const released = release()
+    if (passed) passed.push(...released)
+    else if (released.length) out.batch(rowsBatch(released))
     if (sendWatermark) out.watermark(time)
   }
 
@@ -148,6 +161,7 @@ export function watermarkOperator(options: WatermarkOptions): Operator {
     },
     push(batch, out) {
       const now = context.now()
+      const before = last
       // Without markers in between, rows released by one batch stay one batch.
       const passed: Row[] | null = sendWatermark ? null : []
       for (const row of rowsOf(batch)) {
@@ -158,11 +172,17 @@ export function watermarkOperator(options: WatermarkOptions): Operator {
             continue
           }
           stream.heard = now
-          stream.newest = Math.max(stream.newest, row.timestamp)
+          if (row.timestamp > stream.newest) stream.newest = row.timestamp
         }
         if (row.timestamp < last) late(row, stream, passed, out)
         else add(row, out)
-        advance(candidate(now), passed, out)
+        if (options.coalesce) last = Math.max(last, candidate(now))
+        else advance(candidate(now), passed, out)
+      }
+      if (options.coalesce && last > before) {
+        const released = release()
+        if (released.length) out.batch(rowsBatch(released))
+        if (sendWatermark) out.watermark(last)
       }
       if (passed?.length) out.batch(rowsBatch(passed))
       wake(now)
