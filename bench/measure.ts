@@ -22,6 +22,8 @@ export interface RuleJob {
   readonly rule: Readonly<Record<string, unknown>> & { readonly id: string }
   /** `ended`: the source ends by itself. A number: so many events have been received. `told`: {@link Running.finish}. */
   readonly until: 'ended' | 'told' | number
+  /** Lines the program feeds itself, its clock following their `ts`; `start` is where the clock begins, epoch ms. */
+  readonly feed?: { readonly file: string; readonly start: number }
   /** Port of the data server on 127.0.0.1. */
   readonly dataPort?: number
 }

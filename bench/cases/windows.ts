@@ -1,11 +1,13 @@
-/** What the window benches share: a file of readings through an event-time rule into a nop sink. */
+/** What the window benches share: a file of readings through a windowed rule into a nop sink. */
 import { join } from 'node:path'
 import type { BenchSettings, Budget, Measure } from '../contract.ts'
 import { type ReadingOptions, readingText, readingTexts, START, writeLines } from '../events.ts'
 import { checkLedger, figuresOf, runRule } from '../measure.ts'
-import { fileStream, nopSink, rule } from '../rules.ts'
+import { fileStream, nopSink, rule, stream } from '../rules.ts'
 
 export interface WindowMeasure extends ReadingOptions {
+  /** Processing time, with the clock where the events are. Default: event time. */
+  readonly processingTime?: boolean
   readonly name: string
   readonly sql: string
   readonly budgets?: readonly Budget[]
@@ -28,10 +30,20 @@ export function windowMeasure({ folder }: BenchSettings, options: WindowMeasure)
     ...(options.budgets && { budgets: options.budgets }),
     async run(bundle) {
       make()
-      const result = await runRule(bundle, folder, {
-        streams: [fileStream('s', file, { TIMESTAMP: 'ts' })],
-        rule: rule(options.sql, nopSink(), { isEventTime: true, lateTolerance: 0 }),
-      })
+      const result = await runRule(
+        bundle,
+        folder,
+        options.processingTime
+          ? {
+              feed: { file, start: START },
+              streams: [stream('s', { TYPE: 'fed', DATASOURCE: 'file' })],
+              rule: rule(options.sql, nopSink()),
+            }
+          : {
+              streams: [fileStream('s', file, { TIMESTAMP: 'ts' })],
+              rule: rule(options.sql, nopSink(), { isEventTime: true, lateTolerance: 0 }),
+            },
+      )
       const { rule: ledger } = result.ledgers
       checkLedger(result.ledgers, { received: events + 1 })
       const lost = Object.entries(ledger.dropped).filter(([reason]) => reason !== 'stopped')
