@@ -40,14 +40,13 @@ import { type LocationRules, readLocation } from './locations.ts'
 import { LookupTables } from './lookup-tables.ts'
 import { ManagedRule, type RuleLedger } from './managed-rule.ts'
 import { Patrol } from './patrol.ts'
-import { countJsonRows, countLines, splitLines } from './push.ts'
+import { countJsonRows, countLines } from './push.ts'
 import { planDocument, planRule, planSql } from './rule-run.ts'
 import { isScheduled } from './schedule.ts'
 import { outputSchema, type ReportedSchema, streamSchema } from './schema-report.ts'
 import { type EngineOptions, silentLog } from './settings.ts'
 import { SharedStreams } from './shared-streams.ts'
 import { sourceFormat, sourceType } from './source-properties.ts'
-import { createDecoder, resolveSource } from './source-run.ts'
 import { TrialEndpoints } from './trial-endpoints.ts'
 import { Trials } from './trials.ts'
 import { Turns } from './turns.ts'
@@ -484,9 +483,9 @@ export class Engine {
   }
 
   /**
-   * Feeds a request body: JSON text of one row or an array of rows (`lines`: one document a line), or one payload in the
-   * stream's own format. Resolves when every running source of the stream has accepted it: rows in the body (payloads, for
-   * formats other than JSON) and how many rules' sources took them. Throws DECODE when the body is no JSON rows.
+   * Feeds a request body: JSON text of one row or an array of rows (`lines`: one document a line), whatever the stream's format.
+   * Resolves when every running source of the stream has accepted it: rows in the body and how many rules' sources took them.
+   * Throws DECODE when the body is no JSON rows.
    */
   async push(
     stream: string,
@@ -494,19 +493,10 @@ export class Engine {
     lines = false,
     signal?: AbortSignal,
   ): Promise<{ accepted: number; rules: number }> {
-    const stored = this.#environment.streams.get(stream)
-    if (!stored) throw new IxionError('NOT_FOUND', `stream ${stream} is not found`)
-    const { definition } = stored
-    const isJson = sourceFormat(definition) === 'json'
-    const accepted = lines ? countLines(body) : isJson ? countJsonRows(body) : 1
+    if (!this.stream(stream)) throw new IxionError('NOT_FOUND', `stream ${stream} is not found`)
+    const accepted = lines ? countLines(body) : countJsonRows(body)
     if (accepted === 0) return { accepted, rules: 0 }
-    if (this.connectors.get(sourceType(definition))?.source?.emits === 'bytes') {
-      return { accepted, rules: await this.feed(stream, [body], lines ? 'lines' : undefined, signal) }
-    }
-    // A connector that emits rows has no decoder in its chain: the body is decoded here.
-    const decode = await createDecoder(this.#environment, resolveSource(this.#environment, definition), null)
-    const rows = lines ? splitLines(body).flatMap((line) => [...decode(line)]) : decode(body)
-    return { accepted: rows.length, rules: await this.feedRows(stream, rows, signal) }
+    return { accepted, rules: await this.feed(stream, [body], lines ? 'lines' : undefined, signal) }
   }
 
   /** The same with rows that are already values; JavaScript numbers are float64, bigints int64. */

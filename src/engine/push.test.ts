@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { countJsonRows, countLines, splitLines } from './push.ts'
+import { countJsonRows, countLines } from './push.ts'
 
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text)
 
@@ -23,7 +23,6 @@ describe('rows of a pushed body', () => {
   it('are lines that hold something', () => {
     const body = bytes('{"a":1}\n\n  \r\n{"a":2}\r\n{"a":3}')
     expect(countLines(body)).toBe(3)
-    expect(splitLines(body).map((l) => new TextDecoder().decode(l).trim())).toEqual(['{"a":1}', '{"a":2}', '{"a":3}'])
     expect(countLines(bytes(''))).toBe(0)
   })
 })

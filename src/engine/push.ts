@@ -53,29 +53,19 @@ function endOfText(body: Uint8Array, start: number): number {
   throw outline('a text in it does not end')
 }
 
-/** Lines that hold something, without their line feed. */
-export function splitLines(body: Uint8Array): Uint8Array[] {
-  const lines: Uint8Array[] = []
-  eachLine(body, (start, end) => lines.push(body.subarray(start, end)))
-  return lines
-}
-
+/** Lines that hold something. */
 export function countLines(body: Uint8Array): number {
   let lines = 0
-  eachLine(body, () => lines++)
-  return lines
-}
-
-function eachLine(body: Uint8Array, visit: (start: number, end: number) => void): void {
   let start = 0
   while (start < body.length) {
     let end = body.indexOf(LINE_FEED, start)
     if (end < 0) end = body.length
     let at = start
     while (at < end && isSpace(body[at] as number)) at++
-    if (at < end) visit(start, end)
+    if (at < end) lines++
     start = end + 1
   }
+  return lines
 }
 
 function outline(problem: string): IxionError {

@@ -16,6 +16,8 @@ export type TakeFailure = (error: Error, events: number) => void
 export interface DecodeChain {
   /** True when payloads reach consumers as they came: plain JSON with nothing in between, fit for the columnar lane. */
   readonly raw: boolean
+  /** The connector delivers payloads; otherwise rows are what counts as received. */
+  readonly decodes: boolean
   readonly metrics: readonly NodeMetrics[]
   /** `emit` takes what a timer releases (rate limit). */
   start(emit: TakeRows): void
@@ -94,6 +96,7 @@ export function createSourceChain(options: SourceChainOptions): DecodeChain {
   if (!rateLimit) {
     return {
       raw: plain && steps.length === 0,
+      decodes: decoder !== null,
       metrics,
       start: () => {},
       decode: decodeNow,
@@ -105,7 +108,7 @@ export function createSourceChain(options: SourceChainOptions): DecodeChain {
   const limited = merger
     ? mergedOnly(options.clock, rateLimit, merger, options, decodeNow)
     : latestOnly(options.clock, rateLimit, options.ledger, decodeNow)
-  return { raw: false, metrics, setDecoder, ...limited }
+  return { raw: false, decodes: decoder !== null, metrics, setDecoder, ...limited }
 }
 
 /**

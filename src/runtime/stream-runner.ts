@@ -123,7 +123,8 @@ export class StreamRunner {
       return
     }
     const consumers = this.#attachments.length
-    const messages = messagesIn(chunk)
+    const counted = chunk.kind === 'rows' || chain.decodes
+    let messages = counted ? messagesIn(chunk) : 0
     const started = metrics.begin(messages)
     const waits: Promise<void>[] = []
     let taken = 0
@@ -146,7 +147,13 @@ export class StreamRunner {
     if (rowConsumers.length) {
       chain.decode(
         chunk,
-        (rows, meta, timestamp) => wait(this.#handRows(rows, meta, timestamp, bytes, rowConsumers)),
+        (rows, meta, timestamp) => {
+          if (!counted) {
+            messages += rows.length
+            metrics.recordsIn += rows.length
+          }
+          wait(this.#handRows(rows, meta, timestamp, bytes, rowConsumers))
+        },
         (error, events) => {
           this.ledger.received += events
           this.ledger.drop('decode_error', events)
