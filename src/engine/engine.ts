@@ -2,25 +2,19 @@
  * The engine: define streams and rules, start, stop, inspect, feed. The one door for the server, tests and embedding programs.
  */
 
-import { join } from 'node:path'
-import { ConfigurationCatalog } from '../catalog/configuration.ts'
-import { checkVersion, RuleCatalog, type StoredStream, StreamCatalog } from '../catalog/definitions.ts'
+import type { ConfigurationCatalog } from '../catalog/configuration.ts'
+import { checkVersion, RuleCatalog, type StoredStream } from '../catalog/definitions.ts'
 import { checkIdentifier } from '../catalog/identifier.ts'
 import { type RuleDocument, readRuleDocument, rewriteRuleText } from '../catalog/rule-document.ts'
-import { readSchemaInfo, type SchemaInfo, SchemaRegistry } from '../catalog/schemas.ts'
+import { readSchemaInfo, type SchemaInfo, type SchemaRegistry } from '../catalog/schemas.ts'
 import { UploadCatalog } from '../catalog/uploads.ts'
-import type { Chunk, ConnectorDefinition, Logger, SinkDefinition } from '../connectors/contract.ts'
-import { connectors as builtinConnectors } from '../connectors/index.ts'
-import { createResourcePool } from '../connectors/resource-pool.ts'
-import { createTopicBus } from '../connectors/topic-bus.ts'
-import { type Clock, systemClock } from '../core/clock.ts'
+import type { Chunk, ConnectorDefinition, Logger } from '../connectors/contract.ts'
+import type { Clock } from '../core/clock.ts'
 import { IxionError, messageOf } from '../core/errors.ts'
-import type { LedgerReading } from '../core/ledger.ts'
 import { decodeState, encodeState } from '../core/state.ts'
 import { validateOptions } from '../core/validate.ts'
 import type { Value, ValueObject } from '../core/values.ts'
 import type { FunctionLookup } from '../functions/contract.ts'
-import { builtinFunctions } from '../functions/index.ts'
 import { loadRow } from '../operators/window/row-buffer.ts'
 import { explain } from '../plan/explain.ts'
 import { explainReadable } from '../plan/explain-readable.ts'
@@ -29,29 +23,29 @@ import { removeCheckpoints } from '../runtime/checkpointer.ts'
 import type { NodeMetrics } from '../runtime/metrics.ts'
 import type { StreamRunner } from '../runtime/stream-runner.ts'
 import type { Statement, StreamDefinition } from '../sql/ast.ts'
-import { type DefinitionJson, definitionToJson, describeDefinition } from '../sql/definition.ts'
+import type { DefinitionJson } from '../sql/definition.ts'
 import { parseSelect, parseStatement, statementVerb } from '../sql/index.ts'
 import type { Store } from '../stores/contract.ts'
 import { memoryStore } from '../stores/memory.ts'
 import { internalConnections, usersOfConnection } from './connection-users.ts'
 import { Connections } from './connections.ts'
 import { connectorContext, type EngineEnvironment } from './environment.ts'
-import { type LocationRules, readLocation } from './locations.ts'
-import { LookupTables } from './lookup-tables.ts'
+import { readLocation } from './locations.ts'
 import { ManagedRule, type RuleLedger } from './managed-rule.ts'
-import { Patrol } from './patrol.ts'
+import { locationRules, openEnvironment } from './open-environment.ts'
+import { prefixed } from './prefixed.ts'
 import { countJsonRows, countLines } from './push.ts'
+import { callbackSink, type Query, type QueryOptions } from './query.ts'
 import { planDocument, planRule, planSql } from './rule-run.ts'
 import { isScheduled } from './schedule.ts'
 import { outputSchema, type ReportedSchema, streamSchema } from './schema-report.ts'
-import { type EngineOptions, silentLog } from './settings.ts'
+import type { EngineOptions } from './settings.ts'
 import { SharedStreams } from './shared-streams.ts'
-import { sourceFormat, sourceType } from './source-properties.ts'
+import { type StreamKind, Streams } from './streams.ts'
 import { TrialEndpoints } from './trial-endpoints.ts'
 import { Trials } from './trials.ts'
 import { Turns } from './turns.ts'
-
-export type StreamKind = 'stream' | 'table'
+import { WriteQueue } from './write-queue.ts'
 
 export interface RuleSummary {
   readonly id: string
@@ -72,31 +66,14 @@ export interface RuleStatus {
   readonly counters: readonly (readonly [string, number | string])[]
 }
 
-/** A query of an embedding program: a temporary rule whose results go to a callback. */
-export interface QueryOptions {
-  readonly sql: string
-  /** Called with the rows of each result; returning a promise holds the query back. */
-  readonly onResult: (rows: readonly ValueObject[]) => void | Promise<void>
-  /** Default: `query_1`, `query_2` ... */
-  readonly id?: string
-  /** Rule options (spec/rest-api.md 4.2). */
-  readonly options?: ValueObject
-}
-
-export interface Query {
-  readonly id: string
-  /** Received, emitted, filtered, dropped by reason, in flight. */
-  ledger(): LedgerReading
-  stop(): Promise<void>
-}
-
 export class Engine {
   readonly #environment: EngineEnvironment
   readonly #store: Store
   readonly #rules: RuleCatalog
   readonly #managed = new Map<string, ManagedRule>()
   readonly #shared: SharedStreams
-  readonly #writes = new Map<string, Promise<unknown>>()
+  readonly #writes = new WriteQueue()
+  readonly #streams: Streams
   /** Configuration keys and the definitions of named connections. */
   readonly configuration: ConfigurationCatalog
   readonly connections: Connections
@@ -124,6 +101,7 @@ export class Engine {
     this.#environment = environment
     this.#store = store
     this.#rules = rules
+    this.#streams = new Streams(environment, this.#writes)
     this.#shared = new SharedStreams(environment)
     this.#turns = new Turns(environment.clock)
     this.trials = new Trials(environment, this.#shared)
@@ -132,42 +110,8 @@ export class Engine {
 
   /** Opens the store and loads definitions. Stored rules are not planned before {@link startStoredRules}. */
   static async open(options: EngineOptions = {}): Promise<Engine> {
-    const log = options.log ?? silentLog
     const store = options.store ?? memoryStore()
-    const functions = functionLookup(options)
-    const streams = await StreamCatalog.open(
-      store,
-      (sql) => definitionOf(sql, functions),
-      (name, error) => log.error('a stored stream no longer parses', { stream: name, error: messageOf(error) }),
-    )
-    const configuration = await ConfigurationCatalog.open(store, {
-      ...(options.etcDir !== undefined && { etcDir: options.etcDir }),
-      ...(options.dataDir !== undefined && { dataDir: options.dataDir }),
-      ...(options.environmentVariables && { environment: options.environmentVariables }),
-      problem: (text) => log.warn(text),
-    })
-    const clock = options.clock ?? systemClock
-    const environment: EngineEnvironment = {
-      options: { ...options, configuration: options.configuration ?? configuration },
-      clock,
-      log,
-      timezone: options.timezone ?? 'UTC',
-      functions,
-      connectors: new Map((options.connectors ?? builtinConnectors).map((c) => [c.name, c])),
-      streams,
-      schemas: await SchemaRegistry.open(store, {
-        problem: (text) => log.warn(text),
-        ...(options.dataDir !== undefined && { directory: join(options.dataDir, 'schemas') }),
-        ...(options.etcDir !== undefined && { preinstalled: join(options.etcDir, 'schemas') }),
-        fetchFile: (location) => readLocation(location, locationRules(options, clock)),
-      }),
-      resources: createResourcePool(),
-      topics: createTopicBus(),
-      lookups: new LookupTables(),
-      checkpoints: store.table('checkpoints'),
-      patrol: new Patrol(options.clock ?? systemClock, options.rulePatrolInterval),
-      keyedState: new Map(),
-    }
+    const { environment, configuration } = await openEnvironment(options, store)
     return new Engine(environment, store, await RuleCatalog.open(store), configuration)
   }
 
@@ -274,7 +218,7 @@ export class Engine {
     await this.connections.close()
     await this.#environment.lookups.closeAll()
     await this.#environment.resources.closeAll()
-    await Promise.allSettled(this.#writes.values())
+    await this.#writes.settled()
     await this.#store.close()
   }
 
@@ -297,140 +241,49 @@ export class Engine {
    * Runs one DDL statement and returns its text answer (`Stream demo is created.`). Throws IxionError with the reference's
    * message when it fails.
    */
-  async execute(sql: string): Promise<string> {
-    const statement = this.#parseDefinition(sql)
-    switch (statement.kind) {
-      case 'createStream': {
-        const word = statement.streamType === 'table' ? 'Table' : 'Stream'
-        await this.createStream(statement, sql)
-        return `${word} ${statement.name} is created.`
-      }
-      case 'show': {
-        const kind = statement.what === 'tables' ? 'table' : 'stream'
-        const names = this.listStreams(kind).map((s) => s.definition.name)
-        return names.length ? names.join('\n') : `No ${kind} definitions are found.`
-      }
-      case 'describe':
-        return describeDefinition(this.describe(statement.name, statement.what).definition)
-      case 'explain':
-        if (!this.stream(statement.name)) {
-          throw new IxionError('NOT_FOUND', `Explain ${statement.what} fails, ${statement.name} is not found.`)
-        }
-        return 'TO BE SUPPORTED'
-      case 'drop':
-        await this.dropStream(statement.name, statement.what)
-        return `${capital(statement.what)} ${statement.name} is dropped.`
-      case 'select':
-        throw new IxionError('INVALID_DOCUMENT', `Invalid stream statement: ${sql}`)
-    }
+  execute(sql: string): Promise<string> {
+    return this.#streams.execute(sql)
   }
 
-  /** A statement about streams; text that begins with no statement at all is reported as the reference does. */
-  #parseDefinition(sql: string): Statement {
-    if (statementVerb(sql) === null) throw new IxionError('INVALID_DOCUMENT', `Invalid stream statement: ${sql}`)
-    return this.#parse(sql)
-  }
-
-  #parse(sql: string): Statement {
-    return parseStatement(sql, { functions: this.#environment.functions })
-  }
-
-  async createStream(definition: StreamDefinition, sql: string): Promise<void> {
-    const word = definition.streamType
-    checkIdentifier(definition.name)
-    try {
-      this.#checkTable(definition)
-      await this.#serially(`stream ${definition.name}`, async () => {
-        await this.#environment.streams.create(definition, sql)
-        await this.#openLookup(definition)
-      })
-    } catch (error) {
-      throw prefixed(`Create ${word} fails: `, error)
-    }
-  }
-
-  /** A lookup table works from its definition on; one that does not connect is not created. */
-  async #openLookup(definition: StreamDefinition): Promise<void> {
-    if (definition.options.kind !== 'lookup') return
-    try {
-      await this.#environment.lookups.open(this.#environment, definition)
-    } catch (error) {
-      await this.#environment.streams.drop(definition.name)
-      throw error
-    }
-  }
-
-  #checkTable(definition: StreamDefinition): void {
-    if (definition.options.kind !== 'lookup') return
-    const type = sourceType(definition)
-    if (!this.connectors.get(type)?.lookup) {
-      throw new IxionError('INVALID_PROPERTY', `lookup source type ${type} not found.`, {
-        path: `${definition.name}.TYPE`,
-      })
-    }
+  createStream(definition: StreamDefinition, sql: string): Promise<void> {
+    return this.#streams.create(definition, sql)
   }
 
   /** Replaces or creates. `name` and `kind` are those of the request, which the statement must match. */
-  async replaceStream(name: string, kind: StreamKind, sql: string): Promise<string> {
-    const statement = this.#parseDefinition(sql)
-    if (statement.kind !== 'createStream') throw new IxionError('INVALID_DOCUMENT', `Invalid stream statement: ${sql}`)
-    if (statement.streamType !== kind) throw new IxionError('NOT_FOUND', `${kind} ${name} is not found`)
-    const fail = (text: string): never => {
-      throw new IxionError('INVALID_DOCUMENT', `Replace ${name} fails: ${text}`)
-    }
-    if (statement.name !== name) fail(`the sql statement must update the ${name} source.`)
-    if (statement.options.temp) fail('cannot replace with temp option.')
-    const stored = this.#environment.streams.get(name)
-    if (stored) {
-      if ((stored.definition.options.shared ?? false) !== (statement.options.shared ?? false)) {
-        fail('do not support to change stream SHARED option.')
-      }
-      checkVersion(`source ${name}`, stored.definition.options.version ?? '', statement.options.version ?? '')
-    }
-    checkIdentifier(name)
-    await this.#serially(`stream ${name}`, async () => {
-      // Opened first: when that fails the old table stays.
-      if (statement.options.kind === 'lookup') await this.#environment.lookups.open(this.#environment, statement)
-      await this.#environment.streams.replace(statement, sql)
-    })
-    return `${capital(kind)} ${name} is replaced.`
+  replaceStream(name: string, kind: StreamKind, sql: string): Promise<string> {
+    return this.#streams.replace(name, kind, sql)
   }
 
   /** The definition, or NOT_FOUND with the text of DESCRIBE. */
   describe(name: string, kind: StreamKind): StoredStream {
-    const stored = this.#environment.streams.get(name)
-    if (!stored) throw new IxionError('NOT_FOUND', `Describe ${kind} fails, ${name} is not found.`)
-    if (stored.definition.streamType !== kind) {
-      throw new IxionError('NOT_FOUND', `Describe ${kind} fails, ${kind} ${name} is not found.`)
-    }
-    return stored
+    return this.#streams.describe(name, kind)
   }
 
   stream(name: string): StoredStream | undefined {
-    return this.#environment.streams.get(name)
+    return this.#streams.get(name)
   }
 
   listStreams(kind: StreamKind): StoredStream[] {
-    return this.#environment.streams.list(kind)
+    return this.#streams.list(kind)
   }
 
   /** Type and format as lists show them. */
   streamDetails(kind: StreamKind): { name: string; type: string; format: string }[] {
-    return this.listStreams(kind).map(({ definition }) => ({
-      name: definition.name,
-      type: (definition.options.type ?? 'mqtt').toLowerCase(),
-      format: sourceFormat(definition),
-    }))
+    return this.#streams.details(kind)
+  }
+
+  /** The definition as `GET /streams/{name}` shows it. */
+  definitionJson(name: string, kind: StreamKind): DefinitionJson {
+    return this.#streams.definitionJson(name, kind)
+  }
+
+  dropStream(name: string, kind: StreamKind): Promise<void> {
+    return this.#streams.drop(name, kind)
   }
 
   /** Throws INVALID_DOCUMENT unless `name` may name a stream, rule or another definition. */
   checkName(name: string): void {
     checkIdentifier(name)
-  }
-
-  /** The definition as `GET /streams/{name}` shows it. */
-  definitionJson(name: string, kind: StreamKind): DefinitionJson {
-    return definitionToJson(this.describe(name, kind).definition)
   }
 
   /** Declared columns, or the columns that running rules read of a schemaless stream; null when there are none. */
@@ -443,16 +296,6 @@ export class Engine {
         numbered: rule.document.options.experiment.useSliceTuple,
       }))
     return streamSchema(definition, readers)
-  }
-
-  async dropStream(name: string, kind: StreamKind): Promise<void> {
-    if (!this.#environment.streams.get(name)) {
-      throw new IxionError('NOT_FOUND', `Drop ${kind} fails: ${kind} ${name} is not found.`)
-    }
-    await this.#serially(`stream ${name}`, async () => {
-      await this.#environment.lookups.drop(name)
-      await this.#environment.streams.drop(name)
-    })
   }
 
   /** Ids of rules that read the stream and have a topology. */
@@ -577,7 +420,8 @@ export class Engine {
     if (document.graph) return document
     let statement: Statement | null
     try {
-      statement = statementVerb(document.sql) && this.#parse(document.sql)
+      statement =
+        statementVerb(document.sql) && parseStatement(document.sql, { functions: this.#environment.functions })
     } catch (error) {
       throw prefixed(`Parse SQL ${document.sql} error: `, error, '.')
     }
@@ -915,7 +759,7 @@ export class Engine {
 
   /** What changes one rule happens in order of arrival, so that each call finds what the one before it left. */
   #onRule<T>(id: string, work: () => Promise<T>): Promise<T> {
-    return this.#serially(`rule ${id}`, async () => {
+    return this.#writes.run(`rule ${id}`, async () => {
       if (this.#closed) throw new IxionError('CONNECTION', 'the engine is closing')
       return work()
     })
@@ -928,82 +772,14 @@ export class Engine {
       await rule.exclusively(() => work(rule))
     })
   }
-
-  /** Writes of one definition happen one after another. */
-  #serially<T>(key: string, work: () => Promise<T>): Promise<T> {
-    const result = (this.#writes.get(key) ?? Promise.resolve()).then(work, work)
-    const settled = result
-      .catch(() => {})
-      .finally(() => {
-        if (this.#writes.get(key) === settled) this.#writes.delete(key)
-      })
-    this.#writes.set(key, settled)
-    return result
-  }
 }
 
 const notRegistered = (id: string): string => `Rule ${id} is not found in registry, please check if it is created`
 
 const rulesOf = (runners: readonly StreamRunner[]): number => runners.reduce((sum, r) => sum + r.attached, 0)
 
-function locationRules(options: EngineOptions, clock: Clock): LocationRules {
-  return {
-    clock,
-    dataDir: options.dataDir ?? '.',
-    allowExternalFiles: options.allowExternalFiles ?? true,
-    allowPrivateNetwork: options.allowPrivateNetwork ?? true,
-  }
-}
-
-function capital(word: string): string {
-  return word.charAt(0).toUpperCase() + word.slice(1)
-}
-
-function functionLookup(options: EngineOptions): FunctionLookup {
-  const own = new Map(
-    (options.functions ?? []).flatMap((f) => [f.name, ...(f.aliases ?? [])].map((n) => [n.toLowerCase(), f] as const)),
-  )
-  return own.size ? (name) => own.get(name.toLowerCase()) ?? builtinFunctions(name) : builtinFunctions
-}
-
-function definitionOf(sql: string, functions: FunctionLookup): StreamDefinition {
-  const statement = parseStatement(sql, { functions })
-  if (statement.kind !== 'createStream') throw new IxionError('SQL_SYNTAX', `not a CREATE statement: ${sql}`)
-  return statement
-}
-
 /** As the reference: wrong properties of an action are not part of the document's own errors. */
 function documentError(word: 'invalid' | 'Invalid', error: unknown): unknown {
   const ofAction = error instanceof IxionError && error.code === 'INVALID_PROPERTY'
   return ofAction ? error : prefixed(`${word} rule json: `, error)
-}
-
-/** The same error with its message in the frame of a caller. */
-export function prefixed(prefix: string, error: unknown, suffix = ''): IxionError {
-  const message = `${prefix}${messageOf(error)}${suffix}`
-  if (!(error instanceof IxionError)) return new IxionError('INTERNAL', message, { cause: error })
-  const { line, column, hint, path } = error
-  return new IxionError(error.code, message, {
-    ...(line !== undefined && { line }),
-    ...(column !== undefined && { column }),
-    ...(hint !== undefined && { hint }),
-    ...(path !== undefined && { path }),
-    cause: error,
-  })
-}
-
-function callbackSink(id: string, onResult: QueryOptions['onResult']): SinkDefinition {
-  return {
-    name: `callback_${id}`,
-    docs: 'Results of an embedded query.',
-    takes: 'rows',
-    options: {},
-    create: () => ({
-      async connect() {},
-      async send(item) {
-        await onResult((Array.isArray(item.value) ? item.value : [item.value]) as ValueObject[])
-      },
-      async close() {},
-    }),
-  }
 }

@@ -1,7 +1,8 @@
 /** Import and export as YAML (spec/rest-api.md 3.8, v2): rules and properties are objects, not texts. */
 import { IxionError, messageOf } from '../core/errors.ts'
 import { isObject, setField, type Value, type ValueObject } from '../core/values.ts'
-import type { Engine, StreamKind } from './engine.ts'
+import type { Engine } from './engine.ts'
+import type { StreamKind } from './streams.ts'
 import { exportConfiguration, type Texts } from './transfer.ts'
 
 const MAX_ALIASES = 100

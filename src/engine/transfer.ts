@@ -3,7 +3,8 @@ import { IxionError, messageOf } from '../core/errors.ts'
 import { MAX_DOCUMENT_DEPTH, nestsDeeper } from '../core/json-nesting.ts'
 import { jsonProblem } from '../core/json-problem.ts'
 import { isObject, setField, type Value, type ValueObject } from '../core/values.ts'
-import type { Engine, StreamKind } from './engine.ts'
+import type { Engine } from './engine.ts'
+import type { StreamKind } from './streams.ts'
 
 export type Texts = Record<string, string>
 

@@ -1,6 +1,7 @@
 /** Streams and tables (spec/rest-api.md 3.2), and pushing rows into a stream. */
 import { IxionError, messageOf } from '../../core/errors.ts'
-import type { Engine, StreamKind } from '../../engine/engine.ts'
+import type { Engine } from '../../engine/engine.ts'
+import type { StreamKind } from '../../engine/streams.ts'
 import { type Call, escapeHtml, isTrue, json, members, type Reply, text, textMember } from '../http.ts'
 import type { Handler, Route } from '../router.ts'
 import type { Services } from '../services.ts'
