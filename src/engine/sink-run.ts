@@ -178,6 +178,7 @@ export async function createSinkRun(
   const chain = createSinkChain({
     clock,
     takes: connector.takes,
+    sendError: document.options.sendError,
     batch,
     encode,
     byteSteps,

@@ -69,6 +69,8 @@ export interface SinkChainOptions {
   readonly batch: MessageBatch | null
   readonly byteSteps: readonly ByteStep[]
   readonly takes: 'bytes' | 'rows'
+  /** Results that cannot be transformed or encoded leave their error in their place, as errors of rows do. */
+  readonly sendError?: boolean
 }
 
 const noDynamic: Readonly<Record<string, string>> = Object.freeze({})
@@ -161,13 +163,23 @@ export function createSinkChain(options: SinkChainOptions): SinkChain {
   const failed = (error: unknown, rows: number): void => {
     if (!(error instanceof RowError) && !(error instanceof IxionError)) throw error
     ledger.drop('error', rows)
+    if (options.sendError) emitError(error)
+  }
+
+  const emitError = ({ message }: Error): void => {
+    ledger.received += 1
+    emit([
+      takes === 'rows'
+        ? { payload: null, value: [{ error: message }], dynamic: noDynamic, rows: 1 }
+        : { payload: text.encode(message), value: null, dynamic: noDynamic, rows: 1 },
+    ])
   }
 
   const made = (message: TransformedMessage): boolean => {
     if (!message.error) return true
     transform.metrics.recordsOut--
     transform.metrics.exception(message.error.message)
-    ledger.drop('error', message.rows)
+    failed(message.error, message.rows)
     return false
   }
 
@@ -259,19 +271,13 @@ export function createSinkChain(options: SinkChainOptions): SinkChain {
         try {
           items.push(toItem(message))
         } catch (error) {
+          emit(items.splice(0))
           failed(error, message.rows)
         }
       }
       emit(items)
     },
-    offerError(error) {
-      ledger.received += 1
-      emit([
-        takes === 'rows'
-          ? { payload: null, value: [{ error: error.message }], dynamic: noDynamic, rows: 1 }
-          : { payload: text.encode(error.message), value: null, dynamic: noDynamic, rows: 1 },
-      ])
-    },
+    offerError: emitError,
     finish() {
       timer?.cancel()
       timer = null
