@@ -48,7 +48,7 @@ export interface ByteStep {
 export interface MessageBatch {
   readonly metrics: NodeMetrics
   readonly writerMetrics: NodeMetrics | null
-  /** Messages per batch, 0 = by time alone. */
+  /** Results per batch (a window is one result, whatever its rows become), 0 = by time alone. */
   readonly size: number
   /** ms, 0 = by size alone. */
   readonly linger: number
@@ -84,6 +84,7 @@ export function createSinkChain(options: SinkChainOptions): SinkChain {
   let timer: Timer | null = null
   let batched: TransformedMessage[] = []
   let batchedRows = 0
+  let batchedResults = 0
 
   const run = <T>(metrics: NodeMetrics, work: () => T, out: (result: T) => number): T => {
     const started = metrics.begin(1)
@@ -124,6 +125,7 @@ export function createSinkChain(options: SinkChainOptions): SinkChain {
   }
 
   const flushBatch = (): void => {
+    batchedResults = 0
     if (!batch || batched.length === 0) return
     const messages = batched
     let rows = batchedRows
@@ -258,12 +260,13 @@ export function createSinkChain(options: SinkChainOptions): SinkChain {
       ledger.filtered += rows - carried
       if (messages.some((m) => m.error)) messages = messages.filter((m) => made(m))
       if (batch) {
-        batch.metrics.recordsIn += messages.length
+        batch.metrics.recordsIn++
         for (const message of messages) {
           batched.push(message)
           batchedRows += message.rows
-          if (batch.size > 0 && batched.length >= batch.size) flushBatch()
         }
+        batchedResults++
+        if (batch.size > 0 && batchedResults >= batch.size) flushBatch()
         return
       }
       const items: SinkItem[] = []
