@@ -129,6 +129,10 @@ export async function run(given: readonly string[], program: string): Promise<nu
     return 0
   } catch (error) {
     print(problem(error))
+    // Beside the reference's text, so on the other stream.
+    if (error instanceof ClientError) {
+      for (const more of [error.place && `at ${error.place}`, error.hint]) if (more) process.stderr.write(`  ${more}\n`)
+    }
     return 1
   }
 }

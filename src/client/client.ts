@@ -15,11 +15,17 @@ export type Kind = 'stream' | 'table'
 export class ClientError extends Error {
   readonly status: number
   readonly code: number
-  constructor(status: number, code: number, message: string, cause?: unknown) {
-    super(message, cause === undefined ? undefined : { cause })
+  /** Where the fault is (`line 1, column 8`) and what to do about it, when the server says. */
+  readonly place: string | null
+  readonly hint: string | null
+  constructor(status: number, code: number, message: string, more: { cause?: unknown; headers?: Headers } = {}) {
+    super(message, more.cause === undefined ? undefined : { cause: more.cause })
     this.name = 'ClientError'
     this.status = status
     this.code = code
+    const [line, column] = more.headers?.get('x-ixion-position')?.split(':') ?? []
+    this.place = line ? `line ${line}, column ${column}` : (more.headers?.get('x-ixion-path') ?? null)
+    this.hint = more.headers?.get('x-ixion-hint') ?? null
   }
 
   /** True when no answer came at all. */
@@ -56,9 +62,9 @@ export function createClient(options: ClientOptions) {
       })
       text = await response.text()
     } catch (error) {
-      throw new ClientError(0, 0, `cannot reach ${base}`, error)
+      throw new ClientError(0, 0, `cannot reach ${base}`, { cause: error })
     }
-    if (!response.ok) throw failure(response.status, text)
+    if (!response.ok) throw failure(response, text)
     return text
   }
   const read = async <T>(method: string, path: string, body?: unknown): Promise<T> =>
@@ -119,12 +125,12 @@ export function createClient(options: ClientOptions) {
   }
 }
 
-function failure(status: number, text: string): ClientError {
+function failure({ status, headers }: Response, text: string): ClientError {
   try {
     const { error, message } = JSON.parse(text) as WireError
-    if (typeof message === 'string') return new ClientError(status, Number(error) || 0, message)
+    if (typeof message === 'string') return new ClientError(status, Number(error) || 0, message, { headers })
   } catch {
     // A bare text.
   }
-  return new ClientError(status, 0, text.trim() || `the server answered ${status}`)
+  return new ClientError(status, 0, text.trim() || `the server answered ${status}`, { headers })
 }

@@ -64,9 +64,28 @@ function statusOf(error: unknown): { status: number } {
 }
 
 export function errorReply(error: unknown): Reply {
-  if (error instanceof WireError) return wireReply(error.status, error.code, error.message)
-  const { status } = statusOf(error)
-  return wireReply(status, numberOf(error), messageOf(error))
+  const reply =
+    error instanceof WireError
+      ? wireReply(error.status, error.code, error.message)
+      : wireReply(statusOf(error).status, numberOf(error), messageOf(error))
+  return { ...reply, headers: { ...reply.headers, ...placeHeaders(error) } }
+}
+
+/** Where the fault is and what to do, beside the reference's body: `X-Ixion-Position: LINE:COLUMN`, `X-Ixion-Hint`. */
+export function placeHeaders(error: unknown): Record<string, string> {
+  const headers: Record<string, string> = {}
+  for (let e = error; e instanceof Error; e = e.cause) {
+    if (!(e instanceof IxionError)) continue
+    if (e.line !== undefined) headers['X-Ixion-Position'] ??= `${e.line}:${e.column ?? 1}`
+    if (e.path !== undefined) headers['X-Ixion-Path'] ??= headerText(e.path)
+    if (e.hint !== undefined) headers['X-Ixion-Hint'] ??= headerText(e.hint)
+  }
+  return headers
+}
+
+/** Printable ASCII of bounded length: hints quote what people wrote. */
+function headerText(text: string): string {
+  return text.replace(/[^\x20-\x7e]+/g, '?').slice(0, 500)
 }
 
 /** Body as JSON with a line feed, sent as text and, unlike other JSON, without escapes for HTML, as the reference does. */

@@ -260,6 +260,24 @@ describe('rules', () => {
     ])
   })
 
+  it('say beside the body where a fault is and what to do', async () => {
+    await create('CREATE STREAM typed (temp FLOAT) WITH (TYPE="memory", DATASOURCE="in")')
+    const unknown = await server.request(
+      'POST',
+      '/rules',
+      JSON.stringify(rule('r1', { sql: 'SELECT tmep FROM typed' })),
+    )
+    expect(unknown.body).toBe(error(1000, 'unknown field tmep'))
+    expect(unknown.headers.get('x-ixion-position')).toBe('1:8')
+    expect(unknown.headers.get('x-ixion-hint')).toBe('Did you mean temp?')
+    const syntax = await server.request(
+      'POST',
+      '/rules/validate',
+      JSON.stringify(rule('r1', { sql: 'SELECT FROM typed' })),
+    )
+    expect([syntax.status, syntax.headers.get('x-ixion-position')]).toEqual([422, '1:8'])
+  })
+
   it('start again from zero when started while running', async () => {
     await wire('POST', '/rules', rule('r1'))
     await wire('POST', '/streams/demo/data', '[{"a":1},{"a":2}]')

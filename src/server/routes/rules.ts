@@ -5,7 +5,7 @@ import type { Engine } from '../../engine/engine.ts'
 import { type Call, empty, JSON_TYPE, json, jsonText, members, type Reply, sortedKeys, text } from '../http.ts'
 import type { Handler, Route } from '../router.ts'
 import type { Services } from '../services.ts'
-import { framed, inFrame, notBuilt, WireError, wireCode } from '../wire-errors.ts'
+import { framed, inFrame, notBuilt, placeHeaders, WireError, wireCode } from '../wire-errors.ts'
 
 type Work = (engine: Engine, id: string, call: Call, services: Services) => Reply | Promise<Reply>
 
@@ -191,7 +191,7 @@ async function validate(engine: Engine, _id: string, call: Call): Promise<Reply>
     const body = { sources, valid: true, ...(warnings.length > 0 && { warnings }) }
     return { status: 200, body: jsonText(body), type: JSON_TYPE }
   } catch (error) {
-    return text(messageOf(error), 422)
+    return { ...text(messageOf(error), 422), headers: placeHeaders(error) }
   }
 }
 
