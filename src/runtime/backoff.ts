@@ -1,4 +1,5 @@
 import type { Clock } from '../core/clock.ts'
+import { pause } from '../core/waiting.ts'
 
 /** Waits that grow from 100 ms to 10 s, as connectors reconnect (spec/rest-api.md 6.5). A wait ends early on abort. */
 export interface Backoff {
@@ -22,18 +23,4 @@ export function backoff(clock: Clock, signal: AbortSignal): Backoff {
       next = FIRST_MS
     },
   }
-}
-
-/** Resolves after `ms` or as soon as `signal` aborts, whichever is first; never rejects. */
-export function pause(clock: Clock, ms: number, signal: AbortSignal): Promise<void> {
-  if (signal.aborted) return Promise.resolve()
-  return new Promise((resolve) => {
-    const done = (): void => {
-      timer.cancel()
-      signal.removeEventListener('abort', done)
-      resolve()
-    }
-    const timer = clock.after(ms, done)
-    signal.addEventListener('abort', done)
-  })
 }

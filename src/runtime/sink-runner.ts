@@ -2,11 +2,11 @@ import type { Logger, Sink, SinkItem } from '../connectors/contract.ts'
 import type { Clock } from '../core/clock.ts'
 import { IxionError, messageOf } from '../core/errors.ts'
 import { Ledger, type LedgerReading } from '../core/ledger.ts'
+import { settlesWithin } from '../core/waiting.ts'
 import { type Backoff, backoff } from './backoff.ts'
 import { addLine, addLines, freeLines, isLines, lineItem, linesItem } from './line-buffers.ts'
 import type { NodeMetrics } from './metrics.ts'
 import type { SinkChain } from './sink-chain.ts'
-import { LAST_MOMENTS, within } from './within.ts'
 
 export interface SinkRunnerOptions {
   readonly sink: Sink
@@ -30,6 +30,9 @@ const SEND_BATCH = 1024
 
 /** Shortest time between two log lines about refused messages, ms. */
 const COMPLAINT_INTERVAL = 1000
+
+/** How long the connector may take to let go when there is no time left, ms. */
+const LAST_MOMENTS = 400
 
 /** Smallest part of the memory estimate of an item that is not bytes. */
 const ITEM_OVERHEAD = 64
@@ -261,12 +264,12 @@ export class SinkRunner {
     this.#o.chain.finish()
     if (this.#queue.length || this.#pump) {
       const expired = clock.after(limit, () => this.#abort.abort())
-      await within(clock, limit + LAST_MOMENTS, this.#drain())
+      await settlesWithin(clock, limit + LAST_MOMENTS, this.#drain())
       expired.cancel()
     }
     if (!this.#abort.signal.aborted && this.#connected) {
       try {
-        if (!(await within(clock, timeLeft(), this.#flush()))) log.warn('sink does not flush, closing it')
+        if (!(await settlesWithin(clock, timeLeft(), this.#flush()))) log.warn('sink does not flush, closing it')
       } catch (error) {
         this.metrics.exception(messageOf(error))
       }
@@ -280,7 +283,7 @@ export class SinkRunner {
     this.#queuedBytes = 0
     this.#sendingRows = 0
     try {
-      if (!(await within(clock, timeLeft(), this.#close()))) log.warn('sink does not close, left behind')
+      if (!(await settlesWithin(clock, timeLeft(), this.#close()))) log.warn('sink does not close, left behind')
     } catch (error) {
       log.warn('sink did not close cleanly', { error: messageOf(error) })
     }

@@ -8,12 +8,12 @@ import { IxionError, messageOf, RowError } from '../core/errors.ts'
 import { Ledger } from '../core/ledger.ts'
 import { makeRow, type Row } from '../core/row.ts'
 import type { Value, ValueObject } from '../core/values.ts'
+import { settlesWithin } from '../core/waiting.ts'
 import { backoff } from './backoff.ts'
 import type { ChunkDelivery } from './columnar-lane.ts'
 import type { Consumer, Delivery } from './delivery.ts'
 import type { NodeMetrics } from './metrics.ts'
 import type { DecodeChain } from './source-chain.ts'
-import { within } from './within.ts'
 
 /** A rule attached to the stream. */
 export interface Attachment {
@@ -240,7 +240,7 @@ export class StreamRunner {
   /** Nothing is taken from here on. A source that does not close in time is left behind. */
   async stop(): Promise<void> {
     this.#abort.abort()
-    if (!(await within(this.#o.clock, CLOSE_LIMIT, this.#close())))
+    if (!(await settlesWithin(this.#o.clock, CLOSE_LIMIT, this.#close())))
       this.#o.log.warn('source does not close, left behind', { stream: this.name })
     this.#markEnded()
     this.#o.chain.finish()

@@ -1,10 +1,10 @@
 /** HTTP push: devices send bodies to a path of the data server (spec/connectors.md 9.3). */
 import { IxionError } from '../../core/errors.ts'
 import type { ValueObject } from '../../core/values.ts'
+import { aborted } from '../../core/waiting.ts'
 import type { ConnectorContext, ConnectorDefinition, Source } from '../contract.ts'
 import { acquireDataServer } from '../data-server.ts'
 import { text } from '../properties.ts'
-import { aborted } from '../waiting.ts'
 import { acquireEndpoint, type PushEndpoint } from './endpoint.ts'
 
 const options = {

@@ -1,10 +1,10 @@
 /** Memory sink (spec/connectors.md 10.4): publishes rows to an in-process topic, optionally marked for lookup tables. */
 import { IxionError, messageOf } from '../../core/errors.ts'
 import { getField, goTypeName, isObject, type Value, type ValueObject } from '../../core/values.ts'
+import { untilAborted } from '../../core/waiting.ts'
 import type { ConnectorContext, Sink } from '../contract.ts'
 import { text } from '../properties.ts'
 import { hasWildcard, type RowKind, topicBus } from '../topic-bus.ts'
-import { untilAborted } from '../waiting.ts'
 
 const rowKinds: readonly string[] = ['insert', 'update', 'upsert', 'delete'] satisfies RowKind[]
 

@@ -1,9 +1,9 @@
 /** Memory source (spec/connectors.md 9.5): rows published in this process under matching topics. */
 import { IxionError } from '../../core/errors.ts'
 import type { Value, ValueObject } from '../../core/values.ts'
+import { untilAborted } from '../../core/waiting.ts'
 import type { ConnectorContext, Source } from '../contract.ts'
 import { checkTopicFilter, topicBus } from '../topic-bus.ts'
-import { untilAborted } from '../waiting.ts'
 
 export function createMemorySource(datasource: string, _properties: ValueObject, context: ConnectorContext): Source {
   if (datasource === '') throw new IxionError('INVALID_PROPERTY', 'topic is required', { path: 'datasource' })

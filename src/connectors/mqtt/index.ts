@@ -1,6 +1,7 @@
 /** MQTT: source, sink and named connections (spec/connectors.md 9.1, 10.1). */
+
+import { within } from '../../core/waiting.ts'
 import type { ConnectorDefinition } from '../contract.ts'
-import { within } from '../waiting.ts'
 import { openConnection, readSettings } from './connection.ts'
 import { connectionOptions, connectionSelector } from './options.ts'
 import { acquireNamed } from './sharing.ts'

@@ -1,9 +1,9 @@
 /** MQTT source (spec/connectors.md 9.1): topics in, undecoded payloads out. */
 import { IxionError } from '../../core/errors.ts'
 import type { ValueObject } from '../../core/values.ts'
+import { untilAborted } from '../../core/waiting.ts'
 import type { ConnectorContext, Source } from '../contract.ts'
 import { number, text } from '../properties.ts'
-import { untilAborted } from '../waiting.ts'
 import type { MqttConnection } from './connection.ts'
 import { acquireMain, type Lease } from './sharing.ts'
 

@@ -1,9 +1,9 @@
 /** Simulator: rows from the properties, for trials and tests (spec/connectors.md 9.10, 11.4). */
 import type { OptionSpec } from '../../core/options.ts'
 import { deepEqual, getField, isObject, type Value, type ValueObject } from '../../core/values.ts'
+import { pause, untilAborted } from '../../core/waiting.ts'
 import type { ConnectorContext, ConnectorDefinition, Lookup, Source } from '../contract.ts'
 import { flag, number } from '../properties.ts'
-import { pause, untilAborted } from '../waiting.ts'
 
 const data: OptionSpec = {
   type: 'list',

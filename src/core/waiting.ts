@@ -1,6 +1,6 @@
-/** Small promise tools every connector needs: waiting for a signal, a promise or a time, whichever comes first. */
-import type { Clock } from '../core/clock.ts'
-import { IxionError } from '../core/errors.ts'
+/** Waiting for a signal, a promise or a time, whichever comes first. */
+import type { Clock } from './clock.ts'
+import { IxionError } from './errors.ts'
 
 /** Resolves when `signal` aborts. */
 export function aborted(signal: AbortSignal): Promise<void> {
@@ -21,7 +21,7 @@ export function untilAborted<T>(promise: Promise<T>, signal: AbortSignal): Promi
   })
 }
 
-/** Waits `ms`, or less when `signal` aborts. */
+/** Resolves after `ms` or as soon as `signal` aborts, whichever is first; never rejects. */
 export function pause(clock: Clock, ms: number, signal: AbortSignal): Promise<void> {
   if (signal.aborted) return Promise.resolve()
   return new Promise((resolve) => {
@@ -41,4 +41,19 @@ export function within<T>(clock: Clock, ms: number, promise: Promise<T>, message
     const timer = clock.after(ms, () => reject(new IxionError('TIMEOUT', message)))
     promise.then(resolve, reject).finally(() => timer.cancel())
   })
+}
+
+/** Waits for `work`, for at most `ms`: true when it has settled in time. Its failure is thrown; a late one is not heard. */
+export async function settlesWithin(clock: Clock, ms: number, work: Promise<unknown>): Promise<boolean> {
+  let expire: () => void = () => {}
+  const expired = new Promise<false>((resolve) => {
+    expire = () => resolve(false)
+  })
+  const timer = clock.after(ms, expire)
+  try {
+    return await Promise.race([work.then(() => true as const), expired])
+  } finally {
+    timer.cancel()
+    work.catch(() => {})
+  }
 }
