@@ -10,7 +10,7 @@ import type { NodeMetrics } from '../runtime/metrics.ts'
 import { wantedColumns } from './column-types.ts'
 import type { EngineEnvironment } from './environment.ts'
 import { loadFormat } from './formats.ts'
-import type { PlannedRule } from './rule-run.ts'
+import type { PlannedRule } from './planned-rule.ts'
 import type { ResolvedSink } from './sink-run.ts'
 import { decodeOptions, type ResolvedSource } from './source-run.ts'
 

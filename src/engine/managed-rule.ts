@@ -6,8 +6,9 @@ import type { LedgerReading } from '../core/ledger.ts'
 import type { Value } from '../core/values.ts'
 import type { EngineEnvironment } from './environment.ts'
 import type { Patrolled } from './patrol.ts'
+import { type PlannedRule, planRule } from './planned-rule.ts'
 import { goodRun, restartDelay } from './restart.ts'
-import { type PlannedRule, planRule, RuleRun } from './rule-run.ts'
+import { type RuleLedger, RuleRun } from './rule-run.ts'
 import { isScheduled, isTimed, nextStart, scheduleVerdict } from './schedule.ts'
 import type { SharedStreams } from './shared-streams.ts'
 
@@ -18,12 +19,6 @@ export type RuleState =
   | 'stopping'
   | 'stopped: waiting for next schedule.'
   | 'stopped by error'
-
-export interface RuleLedger {
-  readonly rule: LedgerReading
-  readonly sinks: Readonly<Record<string, LedgerReading>>
-  readonly streams: Readonly<Record<string, LedgerReading>>
-}
 
 /** What a run leaves behind when it ends. */
 interface Finished {

@@ -131,12 +131,19 @@ async function templateCompiler(environment: EngineEnvironment, used: boolean): 
   return (text) => compileTemplate(text, { now: () => clock.now(), random: () => clock.random(), zone: timezone })
 }
 
+export interface SinkRun {
+  readonly runner: SinkRunner
+  /** Counters of the nodes between the last operator and the sink. */
+  readonly chainMetrics: readonly NodeMetrics[]
+}
+
+/** Builds the runner; it connects when it is started. `onRoom` is called when its queue has room again. */
 export async function createSinkRun(
   environment: EngineEnvironment,
   document: RuleDocument,
   sink: ResolvedSink,
   onRoom: () => void,
-): Promise<{ runner: SinkRunner; chainMetrics: readonly NodeMetrics[] }> {
+): Promise<SinkRun> {
   const { connector, common, own, dynamic, name, facts } = sink
   const { clock, log } = environment
   let position = 0

@@ -10,8 +10,9 @@ import { copyFields, getField, isObject, type Value, type ValueObject } from '..
 import type { StreamRunner } from '../runtime/stream-runner.ts'
 import type { StreamDefinition } from '../sql/ast.ts'
 import type { EngineEnvironment } from './environment.ts'
+import { type PlannedRule, planRule } from './planned-rule.ts'
 import { ResultChannel } from './result-channel.ts'
-import { type PlannedRule, planRule, RuleRun } from './rule-run.ts'
+import { RuleRun } from './rule-run.ts'
 import type { SharedStreams } from './shared-streams.ts'
 
 /** How long a run lasts at most, ms. */
