@@ -53,6 +53,7 @@ export class RuleRun {
   readonly #sinks: readonly SinkRunner[]
   readonly #watch: SinkWatch
   readonly #checkpoints: Checkpointer | null
+  #started = false
   #stopped = false
 
   private constructor(parts: RuleRunParts) {
@@ -104,11 +105,17 @@ export class RuleRun {
       await operators.release()
       throw error
     }
-    await run.#restoreCheckpoint()
-    return run
+    try {
+      await run.#restoreCheckpoint()
+      return run
+    } catch (error) {
+      await run.stop()
+      throw error
+    }
   }
 
   start(shared: SharedStreams): void {
+    this.#started = true
     this.runner.start()
     this.#checkpoints?.start()
     for (const table of this.#sources.tables) table.stream.start()
@@ -153,15 +160,10 @@ export class RuleRun {
       log.warn('the rule has changed since its last checkpoint and starts without state', { rule: document.id })
       return
     }
-    try {
-      this.restore(state as Value)
-      for (const stream of this.#sources.own) {
-        const offset = getField(offsets as ValueObject, stream.name)
-        if (offset !== undefined) await stream.rewind(offset)
-      }
-    } catch (error) {
-      await this.stop()
-      throw error
+    this.restore(state as Value)
+    for (const stream of this.#sources.own) {
+      const offset = getField(offsets as ValueObject, stream.name)
+      if (offset !== undefined) await stream.rewind(offset)
     }
   }
 
@@ -174,7 +176,8 @@ export class RuleRun {
     const closed = Promise.all(this.#sources.own.map((s) => s.stop()))
     this.runner.resume()
     this.#watch.stop()
-    await this.#checkpoints?.stop(this.planned.document.options.enableSaveStateBeforeStop)
+    // A run that never started has seen nothing: its state must not become the newest checkpoint.
+    await this.#checkpoints?.stop(this.#started && this.planned.document.options.enableSaveStateBeforeStop)
     await closed
     await this.#sources.detach()
     await this.#operators.release()

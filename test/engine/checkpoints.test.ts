@@ -208,7 +208,52 @@ describe('a rule with qos 1', () => {
     const second = await open(store, clock, [source.connector])
     expect(second.ruleLedger('r').rule.inFlight).toBe(1)
   })
+
+  it('leaves the checkpoints alone when it cannot start from them', async () => {
+    const clock = manualClock({ start: START })
+    const store = disk()
+    const source = manualSource('fed')
+    const first = await open(store, clock, [source.connector])
+    await first.execute(STREAM)
+    await first.createRule(RULE({ enableSaveStateBeforeStop: true }))
+    await clock.advance(0)
+    await source.rows([{ v: 1 }])
+    await first.close()
+    const table = store.table('checkpoints')
+    const [key] = (await checkpoints(store)) as [string]
+    const later = (await table.get(key))?.replace('"version":1', '"version":9') as string
+    await table.set(key, later)
+    const second = await open(store, clock, [source.connector])
+    expect(second.ruleStatus('r').status).toBe('stopped by error')
+    expect(await checkpoints(store)).toEqual([key])
+    expect(await table.get(key)).toBe(later)
+  })
+
+  it('leaves a shared stream to the others when its checkpoints cannot be read', async () => {
+    const clock = manualClock({ start: START })
+    const store = disk()
+    const table = store.table('checkpoints')
+    const broken: Store = {
+      ...store,
+      table: (name) => (name !== 'checkpoints' ? store.table(name) : { ...table, entries: unreadable }),
+    }
+    const source = manualSource('fed')
+    const engine = await open(broken, clock, [source.connector])
+    await engine.execute('CREATE STREAM s () WITH (TYPE="fed", DATASOURCE="in", SHARED="true")')
+    await engine.createRule({ ...RULE({ qos: 0 }, 'SELECT v FROM s'), id: 'other' })
+    await expect(engine.createRule(RULE({}))).rejects.toThrow('the disk is gone')
+    const seen = await results(engine)
+    await clock.advance(0)
+    await source.rows([{ v: 1 }])
+    await clock.advance(10)
+    expect(seen).toEqual([{ v: 1 }])
+    expect(engine.rulesReading('s')).toEqual(['other'])
+  })
 })
+
+async function* unreadable(): AsyncGenerator<readonly [string, string]> {
+  yield Promise.reject(new Error('the disk is gone'))
+}
 
 it('a rule with qos 0 writes nothing', async () => {
   const clock = manualClock({ start: START })
