@@ -20,8 +20,9 @@ export type { FunctionDefinition } from '../functions/contract.ts'
 export type { Store } from '../stores/contract.ts'
 export { levelStore } from '../stores/level.ts'
 export { memoryStore } from '../stores/memory.ts'
-export { Engine, type RuleStatus, type RuleSummary } from './engine.ts'
+export { Engine } from './engine.ts'
 export type { Query, QueryOptions } from './query.ts'
+export type { RuleStatus, RuleSummary } from './rule-reports.ts'
 export type { ConfigurationSource, EngineOptions } from './settings.ts'
 
 /** Opens an engine and starts the rules its store holds. */

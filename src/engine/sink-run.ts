@@ -71,8 +71,8 @@ export async function resolveSink(
       ...(action.name !== undefined && { name: action.name }),
       bytes: connector.takes === 'bytes',
       batch,
-      compress: common.compression !== '',
-      encrypt: common.encryption !== '',
+      compress: common.compression !== '' && !connector.packs,
+      encrypt: common.encryption !== '' && !connector.packs,
       cache: common.enableCache,
     },
     plainJson:

@@ -40,6 +40,7 @@ export function sourceProperties(
   const selector = merged['connectionSelector']
   if (typeof selector === 'string' && selector !== '') lay(configuration?.connectionProperties(selector))
   if (options.extra) lay(parseExtra(definition.name, options.extra))
+  lay({ format: sourceFormat(definition), ...(options.delimiter && { delimiter: options.delimiter }) })
   return merged
 }
 

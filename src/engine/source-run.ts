@@ -62,7 +62,7 @@ export function resolveSource(environment: EngineEnvironment, definition: Stream
     format: sourceFormat(definition),
     facts: {
       rateLimit: limited,
-      decompress: common.decompression !== '' && !has(connector.options, 'decompression'),
+      decompress: common.decompression !== '',
       decoder: connector.emits === 'bytes',
       payloadDecoder: common.payloadFormat !== '',
     },

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { countJsonRows, countLines } from './push.ts'
+import { countJsonRows, countLines } from './push-body.ts'
 
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text)
 
