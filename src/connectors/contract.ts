@@ -202,6 +202,8 @@ export interface SourceDefinition extends ConnectorDescription {
 
 export interface SinkDefinition extends ConnectorDescription {
   readonly takes: 'bytes' | 'rows'
+  /** The sink compresses and encrypts what it writes as a whole (files); the runtime then leaves messages alone. */
+  readonly packs?: true
   /** True when the sink takes items with `lines` (file lines, nop): bulk output without a call per message. */
   acceptsLines?(properties: ValueObject): boolean
   /**

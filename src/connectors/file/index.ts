@@ -20,6 +20,7 @@ export const file: ConnectorDefinition = {
     name: 'file',
     docs: 'Writes results to a file, or to one file per rendered path, and starts new files by count, size or time.',
     takes: 'bytes',
+    packs: true,
     acceptsLines: (properties) => (text(properties, 'fileType') ?? 'lines') === 'lines',
     options: fileSinkOptions,
     create: createFileSink,
