@@ -82,6 +82,7 @@ async function serve(given: ServeArguments): Promise<void> {
   const scheme = basic.restTls ? 'https' : 'http'
   process.stdout.on('error', () => {})
   process.stderr.on('error', () => {})
+  if (basic.embeddedBroker) await startBroker(basic.embeddedBrokerPort)
   process.stdout.write(
     `Serving kuiper (version - ${COMPATIBLE_VERSION}) on port ${bound}, and restful api on ${scheme}://${host.includes(':') ? `[${host}]` : host}:${bound}.\n`,
   )
@@ -223,6 +224,13 @@ function listen(server: Server, host: string, port: number): Promise<number> {
 function closeServer(server: Server): void {
   server.close()
   server.closeIdleConnections()
+}
+
+/** Runs until the process ends: rules still send to it while they drain. */
+async function startBroker(port: number): Promise<void> {
+  const { startEmbeddedBroker } = await import('../connectors/embedded-broker.ts')
+  const { url } = await startEmbeddedBroker({ port })
+  process.stdout.write(`Serving an embedded MQTT broker on ${url}\n`)
 }
 
 async function serveMetrics(

@@ -99,6 +99,18 @@ export const basicSpecs: OptionSpecs = {
     default: basic.allowExternalFileAccess,
     docs: 'file:// in requests may leave data/uploads.',
   },
+  embeddedBroker: {
+    type: 'bool',
+    default: basic.embeddedBroker,
+    docs: 'Runs an MQTT 3.1.1 broker inside the daemon, for trying out and tests: on 127.0.0.1, without passwords, nothing is kept.',
+  },
+  embeddedBrokerPort: {
+    type: 'int',
+    default: basic.embeddedBrokerPort,
+    minimum: 0,
+    maximum: 65535,
+    docs: 'Port of the embedded broker; 0 = any free one.',
+  },
 }
 
 export const sourceSpecs: OptionSpecs = {

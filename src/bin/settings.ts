@@ -38,6 +38,8 @@ export interface Settings {
     readonly enableRestAuditLog: boolean
     readonly enablePrivateNet: boolean
     readonly allowExternalFileAccess: boolean
+    readonly embeddedBroker: boolean
+    readonly embeddedBrokerPort: number
   }
   readonly rule: ValueObject
   readonly sink: ValueObject
@@ -68,6 +70,8 @@ export const defaultSettings: Settings = {
     enableRestAuditLog: false,
     enablePrivateNet: false,
     allowExternalFileAccess: true,
+    embeddedBroker: false,
+    embeddedBrokerPort: 1883,
   },
   rule: {},
   sink: {},

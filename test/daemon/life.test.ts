@@ -1,5 +1,6 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { connectAsync } from 'mqtt'
 import { afterEach, describe, expect, it } from 'vitest'
 import { type Daemon, installation, startDaemon } from '../support/daemon.ts'
 
@@ -127,6 +128,26 @@ describe('the daemon', () => {
     const { status, body } = await daemon.request('GET', '/metrics')
     expect(status).toBe(200)
     expect(body).toContain('kuiper_rule_count{status="running"} 0')
+  })
+
+  it('runs an MQTT broker of its own when asked to', async () => {
+    const environment = { KUIPER__BASIC__EMBEDDEDBROKER: 'true', KUIPER__BASIC__EMBEDDEDBROKERPORT: '0' }
+    const daemon = await start(install(), environment)
+    const server = /embedded MQTT broker on (\S+)\n/.exec(daemon.stdout())?.[1] as string
+    const extra = JSON.stringify({ server }).replaceAll('"', '\\"')
+    const sql = `CREATE STREAM demo () WITH (TYPE="mqtt", DATASOURCE="in", EXTRA="${extra}")`
+    await daemon.request('POST', '/streams', JSON.stringify({ sql }))
+    const actions = [{ mqtt: { server, topic: 'out', sendSingle: true } }]
+    await daemon.request('POST', '/rules', JSON.stringify({ id: 'r', sql: 'SELECT a FROM demo', actions }))
+    const client = await connectAsync(server)
+    const received = new Promise((resolve) => client.on('message', (_, payload) => resolve(payload.toString())))
+    await client.subscribeAsync('out')
+    await client.publishAsync('in', '{"a":1,"b":2}', { retain: true })
+    expect(await received).toBe('{"a":1}')
+    await client.endAsync()
+    daemon.child.kill('SIGTERM')
+    expect((await daemon.exit).code).toBe(0)
+    expect((await start(install())).stdout()).not.toContain('MQTT')
   })
 
   it('refuses a second daemon on the same data folder and keeps serving the first', async () => {
