@@ -2,10 +2,9 @@
  * A batch as columns (DESIGN.md, "A batch is columns, not objects"): typed arrays with a kind per value over the bytes the
  * batch was scanned from. Text and nested values become JavaScript values only when somebody asks.
  *
- * The arrays usually look into memory that the next scan overwrites: use a batch before the next one is made, or keep
- * {@link copyBatch}.
+ * The arrays usually look into memory that the next scan overwrites: use a batch before the next one is made.
  */
-import { setField, type Value, type ValueObject } from './values.ts'
+import type { Value } from './values.ts'
 
 /**
  * Kinds, in an order that makes the common tests one comparison: nothing <= 1, numbers 4 to 6.
@@ -92,54 +91,5 @@ export function valueAt(
       return utf8.decode(batch.bytes.subarray((c.starts[row] as number) + 1, (c.ends[row] as number) - 1))
     default:
       return decode(batch.bytes, c.starts[row] as number, c.ends[row] as number)
-  }
-}
-
-/** Row `row` as an object of the batch's columns (nested paths rebuilt); missing columns are left out. */
-export function rowObject(batch: ColumnBatch, row: number, decode: DecodeText): ValueObject {
-  const object: ValueObject = {}
-  for (let i = 0; i < batch.columns.length; i++) {
-    const value = valueAt(batch, i, row, decode)
-    if (value === undefined) continue
-    const path = (batch.columns[i] as Column).path
-    let target = object
-    for (const key of path.slice(0, -1)) {
-      if (!Object.hasOwn(target, key)) setField(target, key, {})
-      target = target[key] as ValueObject
-    }
-    setField(target, path[path.length - 1] as string, value)
-  }
-  return object
-}
-
-/** A batch that owns its memory: exactly its rows and the bytes they came from. */
-export function copyBatch(batch: ColumnBatch): ColumnBatch {
-  const n = batch.rowCount
-  let low = batch.bytes.length
-  let high = 0
-  for (let r = 0; r < n; r++) {
-    low = Math.min(low, batch.rowStarts[r] as number)
-    high = Math.max(high, batch.rowEnds[r] as number)
-  }
-  if (high < low) low = high
-  const move = (offsets: Uint32Array): Uint32Array => {
-    const moved = offsets.slice(0, n)
-    for (let r = 0; r < n; r++) moved[r] = (moved[r] as number) - low
-    return moved
-  }
-  return {
-    rowCount: n,
-    bytes: batch.bytes.slice(low, high),
-    rowStarts: move(batch.rowStarts),
-    rowEnds: move(batch.rowEnds),
-    rowPayloads: batch.rowPayloads.slice(0, n),
-    columns: batch.columns.map((c) => ({
-      path: c.path,
-      kinds: c.kinds.slice(0, n),
-      numbers: c.numbers.slice(0, n),
-      starts: move(c.starts),
-      ends: move(c.ends),
-      kindMask: c.kindMask,
-    })),
   }
 }

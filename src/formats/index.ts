@@ -17,9 +17,6 @@ export const formats: Readonly<Record<string, FormatDefinition>> = {
   custom: customFormat(null),
 }
 
-/** Formats whose payload is text: a rendered dataTemplate is sent as it is (spec/connectors.md 4.2). */
-export const textFormats: ReadonlySet<string> = new Set(['json', 'delimited', 'urlencoded'])
-
 /** The format of that name in any case ('' = json). Throws IxionError INVALID_PROPERTY `format type X not supported`. */
 export function formatNamed(
   name: string,

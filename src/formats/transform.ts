@@ -42,6 +42,7 @@ export type TransformItem = (
 /** Rows of one result: a single row of an un-windowed rule, or a window's (possibly empty) collection. */
 export type Transform = (rows: readonly ValueObject[]) => TransformItem[]
 
+/** Formats whose payload is text: a rendered dataTemplate is sent as it is (spec/connectors.md 4.2). */
 const textFormats = new Set(['json', 'delimited', 'urlencoded'])
 
 /**
