@@ -1,15 +1,12 @@
 /** One line per event to the standard error output and, when asked for, a rotated file. */
 import { createWriteStream, mkdirSync, renameSync, statSync, type WriteStream } from 'node:fs'
 import { join } from 'node:path'
+import type { Logger } from '../connectors/contract.ts'
 
 const levels = { debug: 0, info: 1, warn: 2, error: 3, fatal: 4, panic: 4 } as const
 type Level = 'debug' | 'info' | 'warn' | 'error'
 
-export interface DaemonLog {
-  debug(message: string, fields?: Record<string, unknown>): void
-  info(message: string, fields?: Record<string, unknown>): void
-  warn(message: string, fields?: Record<string, unknown>): void
-  error(message: string, fields?: Record<string, unknown>): void
+export interface DaemonLog extends Logger {
   setLevel(level: string): void
   setConsole(on: boolean): void
   setFile(on: boolean): void

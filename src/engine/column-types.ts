@@ -1,19 +1,10 @@
 /** SQL column types -> what decoders are asked for. */
 import type { ColumnType } from '../formats/contract.ts'
+import { columnType } from '../formats/schema-check.ts'
 import type { SourceNode } from '../plan/logical.ts'
-import type { FieldType, StreamField } from '../sql/ast.ts'
+import type { StreamField } from '../sql/ast.ts'
 
-export function columnType(type: FieldType): ColumnType {
-  switch (type.kind) {
-    case 'array':
-      return { kind: 'array', element: columnType(type.element) }
-    case 'struct':
-      return { kind: 'struct', fields: Object.fromEntries(type.fields.map((f) => [f.name, columnType(f.type)])) }
-    default:
-      return { kind: type.kind }
-  }
-}
-
+/** Declared columns by name. */
 export function columnTypes(fields: readonly StreamField[]): Map<string, ColumnType> {
   return new Map(fields.map((f) => [f.name, columnType(f.type)]))
 }

@@ -2,9 +2,10 @@
 import type { Chunk } from '../connectors/contract.ts'
 import { IxionError } from '../core/errors.ts'
 import type { ValueObject } from '../core/values.ts'
+import { countLines } from '../runtime/delivery.ts'
 import type { StreamRunner } from '../runtime/stream-runner.ts'
 import type { EngineEnvironment } from './environment.ts'
-import { countJsonRows, countLines } from './push-body.ts'
+import { countJsonRows } from './push-body.ts'
 import { Turns } from './turns.ts'
 
 export class Feed {

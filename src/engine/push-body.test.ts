@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { countJsonRows, countLines } from './push-body.ts'
+import { countLines } from '../runtime/delivery.ts'
+import { countJsonRows } from './push-body.ts'
 
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text)
 

@@ -4,7 +4,6 @@ import { IxionError } from '../core/errors.ts'
 const QUOTE = 0x22
 const BACKSLASH = 0x5c
 const COMMA = 0x2c
-const LINE_FEED = 0x0a
 
 const isSpace = (c: number): boolean => c === 0x20 || c === 0x0a || c === 0x0d || c === 0x09
 const opens = (c: number): boolean => c === 0x7b || c === 0x5b
@@ -51,21 +50,6 @@ function endOfText(body: Uint8Array, start: number): number {
     else if (c === QUOTE) return at
   }
   throw outline('a text in it does not end')
-}
-
-/** Lines that hold something. */
-export function countLines(body: Uint8Array): number {
-  let lines = 0
-  let start = 0
-  while (start < body.length) {
-    let end = body.indexOf(LINE_FEED, start)
-    if (end < 0) end = body.length
-    let at = start
-    while (at < end && isSpace(body[at] as number)) at++
-    if (at < end) lines++
-    start = end + 1
-  }
-  return lines
 }
 
 function outline(problem: string): IxionError {

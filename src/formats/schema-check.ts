@@ -81,7 +81,8 @@ function renamed(name: string): ((row: ValueObject) => ValueObject) | null {
   }
 }
 
-function columnType(type: DeclaredType): ColumnType {
+/** What decoders are asked for a declared type. */
+export function columnType(type: DeclaredType): ColumnType {
   switch (type.kind) {
     case 'array':
       return { kind: 'array', element: columnType(type.element) }

@@ -2,6 +2,7 @@
  * Lookup joins (spec/sql.md 4.6): each row asks a table for the rows of its keys. Answers from memory are used at once; slow ones
  * are asked for side by side, a bounded number at a time, and results leave in the order the rows came.
  */
+import type { Lookup } from '../connectors/contract.ts'
 import { IxionError, messageOf, RowError } from '../core/errors.ts'
 import { goText } from '../core/go-text.ts'
 import { type Batch, makeJoinedRow, makeRow, type Row } from '../core/row.ts'
@@ -9,20 +10,8 @@ import type { Value, ValueObject } from '../core/values.ts'
 import type { Emit, Evaluate, EvaluationScope, Operator, OperatorContext } from './contract.ts'
 import { loadRow, saveRow } from './window/row-buffer.ts'
 
-/** The table as the operator sees it (connectors/contract.ts, Lookup). */
-export interface LookupTable {
-  lookup(
-    columns: readonly string[] | null,
-    keys: readonly string[],
-    values: readonly Value[],
-  ): Promise<readonly ValueObject[]>
-  /** Synchronous answer; undefined = use `lookup`. */
-  lookupNow?(
-    columns: readonly string[] | null,
-    keys: readonly string[],
-    values: readonly Value[],
-  ): readonly ValueObject[] | undefined
-}
+/** The table as the operator sees it. */
+export type LookupTable = Pick<Lookup, 'lookup' | 'lookupNow'>
 
 export interface LookupCacheOptions {
   /** ms, 0 = for ever. */

@@ -28,7 +28,7 @@ export function eventsOf(delivery: Delivery): number {
   }
 }
 
-/** Non-blank lines. */
+/** Lines that hold something. */
 export function countLines(payload: Uint8Array): number {
   let lines = 0
   let blank = true

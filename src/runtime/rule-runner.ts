@@ -5,11 +5,12 @@
 
 import type { Logger } from '../connectors/contract.ts'
 import type { Clock, Timer } from '../core/clock.ts'
+import type { ColumnarCounts, ColumnarOutput } from '../core/columnar-output.ts'
 import { IxionError, messageOf } from '../core/errors.ts'
 import { Ledger, type LedgerReading } from '../core/ledger.ts'
 import type { Batch } from '../core/row.ts'
 import type { Operator, State } from '../operators/contract.ts'
-import type { ChunkTurn, ColumnarCounts, ColumnarLane, ColumnarOutput } from './columnar-lane.ts'
+import type { ChunkTurn, ColumnarLane } from './columnar-lane.ts'
 import { type Consumer, type Delivery, eventsOf as eventCount } from './delivery.ts'
 import { fanOut, fanOutSignals, switched } from './fan-out.ts'
 import { type FullPolicy, Inbox } from './inbox.ts'

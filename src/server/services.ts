@@ -1,13 +1,7 @@
 /** What the server is given by the program that runs it. */
 import type { Engine } from '../engine/engine.ts'
+import type { Logger } from '../engine/index.ts'
 import type { Call, Reply } from './http.ts'
-
-export interface Logger {
-  debug(message: string, fields?: Record<string, unknown>): void
-  info(message: string, fields?: Record<string, unknown>): void
-  warn(message: string, fields?: Record<string, unknown>): void
-  error(message: string, fields?: Record<string, unknown>): void
-}
 
 export interface ServerSettings {
   readonly version: string

@@ -1,4 +1,5 @@
 /** What the columnar lane is given and what it gives (DESIGN.md, "How the hot path gets its speed"). */
+import type { ColumnarCounts, ColumnarOutput } from '../../core/columnar-output.ts'
 import type { DecodeOptions, Decoder } from '../../formats/contract.ts'
 import type { ExpressionContext } from '../expression.ts'
 import type { TextEquality } from './equality-index.ts'
@@ -14,20 +15,6 @@ export interface PayloadChunk {
   readonly packed?: { readonly bytes: Uint8Array; readonly ranges: Uint32Array }
   /** Epoch ms. */
   readonly timestamp: number
-}
-
-export interface ColumnarOutput {
-  /** Messages in order, each ended by a line feed; `payload` is valid only during the call. */
-  lines(payload: Uint8Array, rows: number): void
-  /** A payload that gives no row (`decoding`), or a row that failed. */
-  failed(error: Error, events: number, decoding: boolean): void
-}
-
-/** `received` = `emitted` + `filtered` + the events of `failed` calls. A payload that fails to decode is one event. */
-export interface ColumnarCounts {
-  readonly received: number
-  readonly emitted: number
-  readonly filtered: number
 }
 
 /** A whole rule between source and sink. Synchronous; an output call may lead back into it. */

@@ -2,13 +2,15 @@
  * The columnar lane: a stateless rule over JSON as one synchronous chain from payload bytes to message bytes. Results are
  * those of the general lane, by construction for the rows it cannot decide and by differential test for the others.
  */
+
+import type { ColumnarCounts, ColumnarOutput } from '../../core/columnar-output.ts'
 import { quoteJson } from '../../core/json-encode.ts'
 import { encodeUtf8 } from '../../core/utf8.ts'
 import type { ScanSettings } from '../../kernel/kernel.ts'
 import { acquireKernel, kernelShape, releaseKernel } from '../../kernel/kernel.ts'
 import { type LoadedProgram, loadProgram, type OutputProgram, programBytes } from '../../kernel/program.ts'
 import type { LogicalPlan } from '../../plan/logical.ts'
-import type { ColumnarChain, ColumnarCounts, ColumnarEnvironment, ColumnarOutput, PayloadChunk } from './contract.ts'
+import type { ColumnarChain, ColumnarEnvironment, PayloadChunk } from './contract.ts'
 import { textEquality } from './equality-index.ts'
 import { generalLane } from './general.ts'
 import { type LoopPlan, loopPlanOf, outputColumns } from './generate.ts'
@@ -20,9 +22,7 @@ import { type SelectedPlan, selectPlan } from './select-plan.ts'
 
 export type {
   ColumnarChain,
-  ColumnarCounts,
   ColumnarEnvironment,
-  ColumnarOutput,
   PayloadChunk,
   ScanMember,
 } from './contract.ts'

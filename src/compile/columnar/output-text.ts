@@ -1,5 +1,5 @@
+import type { ColumnarOutput } from '../../core/columnar-output.ts'
 import { encodeUtf8 } from '../../core/utf8.ts'
-import type { ColumnarOutput } from './contract.ts'
 
 const SIZE = 64 * 1024
 

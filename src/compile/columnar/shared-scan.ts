@@ -2,6 +2,8 @@
  * One scan for all stateless rules of a shared stream: the union of their columns is scanned once, and each rule's loop runs over
  * the batch and writes its own output. Window rules have kernels of their own, whose dictionaries last, and scan for themselves.
  */
+
+import type { ColumnarCounts, ColumnarOutput } from '../../core/columnar-output.ts'
 import type { Column } from '../../core/columns.ts'
 import type { DecodeOptions } from '../../formats/contract.ts'
 import {
@@ -12,7 +14,7 @@ import {
   type ScannedBatch,
   type ScanSettings,
 } from '../../kernel/kernel.ts'
-import type { ColumnarCounts, ColumnarOutput, PayloadChunk, ScanMember } from './contract.ts'
+import type { PayloadChunk, ScanMember } from './contract.ts'
 import { candidates, groupByEquality } from './equality-index.ts'
 import { type BatchTaker, scanChunk, scanSettings } from './intake.ts'
 import { pathKey, type WantedColumn } from './select-plan.ts'

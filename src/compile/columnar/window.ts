@@ -3,6 +3,8 @@
  * arrays as accumulators. It is the window operator of its rule as well (timer, checkpoint, rows of the general lane), with the
  * behaviour and the saved form of operators/window/accumulating.ts.
  */
+
+import type { ColumnarOutput } from '../../core/columnar-output.ts'
 import { TEXT } from '../../core/columns.ts'
 import { IxionError, RowError } from '../../core/errors.ts'
 import { makeRow, type Row } from '../../core/row.ts'
@@ -23,7 +25,7 @@ import type { Expression } from '../../sql/ast.ts'
 import { compileExpression } from '../expression.ts'
 import { groupAccumulator } from './accumulate.ts'
 import { type Argument, argumentAt, readCell } from './cells.ts'
-import type { ColumnarEnvironment, ColumnarOutput, PayloadChunk } from './contract.ts'
+import type { ColumnarEnvironment, PayloadChunk } from './contract.ts'
 import { loopPlanOf, outputColumns } from './generate.ts'
 import { GroupKeys } from './group-keys.ts'
 import { createIntake, type RowTaker, scanSettings } from './intake.ts'

@@ -1,0 +1,15 @@
+/** What leaves a columnar lane (docs/decisions/0002-two-lanes.md): the code that makes it and the code that runs it meet here. */
+
+export interface ColumnarOutput {
+  /** Messages in order, each ended by a line feed; `payload` is valid only during the call. */
+  lines(payload: Uint8Array, rows: number): void
+  /** A payload that gives no row (`decoding`), or a row that failed. */
+  failed(error: Error, events: number, decoding: boolean): void
+}
+
+/** `received` = `emitted` + `filtered` + the events of `failed` calls. A payload that fails to decode is one event. */
+export interface ColumnarCounts {
+  readonly received: number
+  readonly emitted: number
+  readonly filtered: number
+}
