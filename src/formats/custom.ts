@@ -20,7 +20,10 @@ function open(schemaId: string | undefined, schemas: SchemaSource, load: CustomL
   try {
     return [load(name, text), dot < 0 ? '' : id.slice(dot + 1)]
   } catch (error) {
-    throw new IxionError('INVALID_DOCUMENT', `cannot open ${name}: ${messageOf(error)}`, { cause: error })
+    throw new IxionError('INVALID_DOCUMENT', `cannot open ${name}: ${messageOf(error)}`, {
+      hint: 'Write CommonJS: exports.decode = (payload, message) => ..., exports.encode = (value, message) => ...',
+      cause: error,
+    })
   }
 }
 
@@ -45,7 +48,7 @@ export function customFormat(load: CustomLoader | null): FormatDefinition {
   }
   return {
     name: 'custom',
-    docs: 'A JavaScript module that exports decode and encode, registered as a schema of type custom.',
+    docs: 'CommonJS text registered as a schema of type custom: `exports.decode = (payload, message) => row or rows` and `exports.encode = (value, message) => text or bytes`. TextDecoder and TextEncoder are there; `require`, files and the process are not.',
     schemaless: false,
     decoder: (options, schemas) => {
       const [codec, message] = open(options.schemaId, schemas, load)

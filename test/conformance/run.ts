@@ -33,8 +33,9 @@ const onlyFile = option('--file')
 const onlyId = option('--id')
 const jsonOut = option('--json')
 const list = args.includes('--list')
-const dir = args.find((a) => !a.startsWith('--'))
-if (!dir) {
+const [dir, ...unknown] = args.filter((a) => a !== '--list')
+if (!dir || dir.startsWith('--') || unknown.length > 0) {
+  if (unknown.length > 0) console.error(`not understood: ${unknown.join(' ')}`)
   console.error('usage: npm run conformance -- DIR [--file NAME] [--id TEXT] [--json OUT] [--list]')
   process.exit(2)
 }
@@ -107,6 +108,10 @@ for (const file of files) {
   }
 }
 
+if (onlyId && Object.values(report).every((r) => r.passed.length + r.failed.length === 0)) {
+  console.error(`no case whose id contains ${onlyId}`)
+  process.exit(2)
+}
 let stale = 0
 for (const [k, count] of matched) {
   if (!files.includes(k.file) || (onlyId && count.failed + count.passed === 0)) continue
