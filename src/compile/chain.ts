@@ -12,7 +12,7 @@ import { orderOperator } from '../operators/order.ts'
 import { type ProjectField, projectOperator } from '../operators/project.ts'
 import { projectSetOperator } from '../operators/project-set.ts'
 import { rowNumberOperator } from '../operators/row-number.ts'
-import { routedSwitch } from '../operators/switch.ts'
+import { switchOperator } from '../operators/switch.ts'
 import { boundedText } from '../plan/expression-text.ts'
 import type { LookupNode, PlanNode, SourceNode, SwitchOutputNode, UnionNode } from '../plan/logical.ts'
 import { inputsOf, walkPlan } from '../plan/nodes.ts'
@@ -238,7 +238,7 @@ function compileNode(
       return [assignOperator({ ...node, evaluate: compileExpression(node.call, c) })]
     case 'switch': {
       const cases = node.cases.map((e) => ({ condition: compileExpression(e, c), text: explainExpression(e) }))
-      return [routedSwitch({ node: node.name, cases, stopAtFirstMatch: node.stopAtFirstMatch })]
+      return [switchOperator({ node: node.name, cases, stopAtFirstMatch: node.stopAtFirstMatch })]
     }
     default:
       return compileStatefulNode(node, options)

@@ -3,12 +3,12 @@ import type { RuleAction, RuleDocument } from '../catalog/rule-document.ts'
 import type { ConnectorContext, SinkDefinition } from '../connectors/contract.ts'
 import { IxionError, messageOf, RowError } from '../core/errors.ts'
 import { decodeJsonText } from '../core/json-decode.ts'
-import { copyFields, isObject, setField, type Value, type ValueObject } from '../core/values.ts'
+import { copyFields, setField, type Value, type ValueObject } from '../core/values.ts'
 import { compressor } from '../formats/compression.ts'
 import type { EncodeOptions } from '../formats/contract.ts'
 import { encryptor } from '../formats/encryption.ts'
 import { formatNamed } from '../formats/index.ts'
-import { type CompileTemplate, isTemplate } from '../formats/template/properties.ts'
+import { type CompileTemplate, findTemplates } from '../formats/template/properties.ts'
 import { createTransform, type Transform, type TransformItem } from '../formats/transform.ts'
 import type { SinkFacts } from '../plan/topology.ts'
 import { NodeMetrics } from '../runtime/metrics.ts'
@@ -53,7 +53,7 @@ export async function resolveSink(
     `${where} of rule ${rule}`,
   )
   formatNamed(common.format)
-  const dynamic = dynamicProperties(own, connector.ownTemplates?.(own) ?? [])
+  const dynamic = findTemplates(own, connector.ownTemplates?.(own))
   // Contradictions and template errors are found now, not at the first row.
   const compile = await templateCompiler(environment, common.dataTemplate !== '' || dynamic.size > 0)
   const makeTransform = (): Transform => createTransform({ ...common, templates: [...dynamic.values()] }, compile)
@@ -102,21 +102,6 @@ function layered(environment: EngineEnvironment, action: RuleAction): ValueObjec
   if (typeof selector === 'string' && selector !== '')
     copyFields(merged, configuration?.connectionProperties(selector) ?? {})
   return merged
-}
-
-/** Templates of the properties by dotted name, without those the connector renders itself (groups included). */
-function dynamicProperties(own: ValueObject, except: readonly string[]): Map<string, string> {
-  const found = new Map<string, string>()
-  const look = (value: Value, path: string): void => {
-    if (except.includes(path)) return
-    if (typeof value === 'string') {
-      if (isTemplate(value)) found.set(path, value)
-    } else if (isObject(value)) {
-      for (const key of Object.keys(value)) look(value[key] as Value, path === '' ? key : `${path}.${key}`)
-    }
-  }
-  look(own, '')
-  return found
 }
 
 /** The template language is loaded for rules that use it: most do not, and it is large. */

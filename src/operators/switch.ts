@@ -4,7 +4,7 @@ import { goText } from '../core/go-text.ts'
 import { type Batch, type Row, rowsBatch } from '../core/row.ts'
 import { goTypeName } from '../core/values.ts'
 import { asRowError } from './condition.ts'
-import type { Emit, Evaluate, EvaluationScope, Operator } from './contract.ts'
+import type { Evaluate, EvaluationScope, Operator } from './contract.ts'
 
 export interface SwitchOptions {
   /** Name of the node, for messages. */
@@ -14,32 +14,10 @@ export interface SwitchOptions {
   readonly stopAtFirstMatch: boolean
 }
 
-/** An operator with several outputs: not an Operator, since those have one successor. */
-export interface SwitchOperator {
-  readonly name: 'switch'
-  /**
-   * Hands the batch on. `send(i, batch)` goes to output i; failures and items no case takes leave through `out`. Items that go
-   * to more than one output are as many events: `copied` says how many were added.
-   */
-  push(batch: Batch, send: (output: number, batch: Batch) => void, copied: (events: number) => void, out: Emit): void
-}
-
-/** The switch as an operator whose outputs the runtime connects. */
-export function routedSwitch(options: SwitchOptions): Operator {
-  const { name, push } = switchOperator(options)
+/** An item that no case takes is filtered; one that goes to more than one output becomes as many events. */
+export function switchOperator({ node, cases, stopAtFirstMatch }: SwitchOptions): Operator {
   let send: (output: number, batch: Batch) => void
   let copied: (events: number) => void
-  return {
-    name,
-    connect(outputs, told) {
-      send = (i, batch) => outputs[i]?.(batch)
-      copied = told
-    },
-    push: (batch, out) => push(batch, send, copied, out),
-  }
-}
-
-export function switchOperator({ node, cases, stopAtFirstMatch }: SwitchOptions): SwitchOperator {
   const scope: { window: EvaluationScope['window']; group: readonly Row[] | null } = { window: null, group: null }
 
   /** Outputs that take the item; null is false, any other non-boolean an error. */
@@ -66,7 +44,11 @@ export function switchOperator({ node, cases, stopAtFirstMatch }: SwitchOptions)
 
   return {
     name: 'switch',
-    push(batch, send, copied, out) {
+    connect(outputs, told) {
+      send = (i, batch) => outputs[i]?.(batch)
+      copied = told
+    },
+    push(batch, out) {
       if (batch.kind === 'rows') {
         scope.window = null
         scope.group = null

@@ -1,8 +1,5 @@
 import { expect, it } from 'vitest'
-import { compileTemplate } from './compile.ts'
-import { compileProperty, findTemplates, isTemplate } from './properties.ts'
-
-const compile = (text: string) => compileTemplate(text, { now: () => 0, random: () => 0 })
+import { findTemplates, isTemplate } from './properties.ts'
 
 it('sees an action on one line as a template', () => {
   expect(['a', '{{', '}}{{', '{{a', '{ {.a}}'].filter(isTemplate)).toEqual([])
@@ -18,14 +15,16 @@ it('finds templates in nested maps but not in lists', () => {
       list: ['{{.no}}'],
       text: 'plain',
     }),
-  ).toEqual(['{{.t}}', 'x{{.b}}'])
+  ).toEqual(
+    new Map([
+      ['topic', '{{.t}}'],
+      ['headers.a', 'x{{.b}}'],
+      ['headers.c.d', '{{.t}}'],
+    ]),
+  )
 })
 
-it('renders a property, and leaves other text alone', () => {
-  expect(compileProperty('devices/{{.id}}', compile)({ id: 7n })).toBe('devices/7')
-  expect(compileProperty('devices/{.id}', compile)({ id: 7n })).toBe('devices/{.id}')
-  expect(() => compileProperty('{{.a', compile)).not.toThrow()
-  expect(() => compileProperty('{{bad}}', compile)).toThrow(
-    'Template Invalid: template: sink:1: function "bad" not defined',
-  )
+it('leaves out the properties a connector renders itself, groups included', () => {
+  const properties = { url: '{{.u}}', headers: { a: '{{.a}}' }, oauth: { access: { body: '{{.t}}' } } }
+  expect([...findTemplates(properties, ['headers', 'oauth.access']).keys()]).toEqual(['url'])
 })

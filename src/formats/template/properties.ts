@@ -1,7 +1,6 @@
 /**
- * Dynamic properties (spec/connectors.md 4.4): which texts of a configuration are templates, and rendering one on a row.
+ * Dynamic properties (spec/connectors.md 4.4): which texts of a configuration are templates.
  */
-import { IxionError, messageOf } from '../../core/errors.ts'
 import { isObject, type ValueObject } from '../../core/values.ts'
 import type { Template } from './compile.ts'
 
@@ -19,35 +18,20 @@ export function isTemplate(text: string): boolean {
   return false
 }
 
-/** The template texts among the properties, nested maps included, lists not; each once, in order of appearance. */
-export function findTemplates(properties: ValueObject): string[] {
-  const found = new Set<string>()
-  const visit = (object: ValueObject): void => {
-    for (const value of Object.values(object)) {
+/** Templates among the properties by dotted name, nested maps included, lists not; without the names in `except`, groups included. */
+export function findTemplates(properties: ValueObject, except: readonly string[] = []): Map<string, string> {
+  const found = new Map<string, string>()
+  const visit = (object: ValueObject, group: string): void => {
+    for (const [key, value] of Object.entries(object)) {
+      const name = group + key
+      if (except.includes(name)) continue
       if (typeof value === 'string') {
-        if (isTemplate(value)) found.add(value)
-      } else if (isObject(value)) visit(value)
+        if (isTemplate(value)) found.set(name, value)
+      } else if (isObject(value)) visit(value, `${name}.`)
     }
   }
-  visit(properties)
-  return [...found]
-}
-
-/** A property's text for one row (or list of rows); a text that is no template is itself. */
-export function compileProperty(text: string, compile: CompileTemplate): Template {
-  if (!isTemplate(text)) return () => text
-  try {
-    return compile(text)
-  } catch (error) {
-    if (!(error instanceof IxionError)) throw error
-    const { line, column, hint } = error
-    throw new IxionError('INVALID_PROPERTY', `Template Invalid: ${messageOf(error)}`, {
-      ...(line !== undefined && { line }),
-      ...(column !== undefined && { column }),
-      ...(hint !== undefined && { hint }),
-      cause: error,
-    })
-  }
+  visit(properties, '')
+  return found
 }
 
 /** Text of each template, rendered: what a connector looks its dynamic properties up in. */

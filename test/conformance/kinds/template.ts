@@ -4,7 +4,7 @@ import { compileJsonPath } from '../../../src/core/json-path/index.ts'
 import type { Value, ValueObject } from '../../../src/core/values.ts'
 import { decodeJsonText } from '../../../src/formats/json.ts'
 import { compileTemplate } from '../../../src/formats/template/compile.ts'
-import { compileProperty, findTemplates } from '../../../src/formats/template/properties.ts'
+import { findTemplates, isTemplate } from '../../../src/formats/template/properties.ts'
 import { createTransform, selected, type TransformItem, type TransformOptions } from '../../../src/formats/transform.ts'
 import { type Case, type CaseRunner, fail, type Outcome, pass } from '../contract.ts'
 import { fromTagged, sameValue, show } from '../values.ts'
@@ -98,7 +98,7 @@ export const run: CaseRunner = (c) => {
       )
     case 'prop':
       return compare(
-        attempt(() => compileProperty(c.template, compile)(fromTagged(c.input))),
+        attempt(() => (isTemplate(c.template) ? compile(c.template)(fromTagged(c.input)) : c.template)),
         c,
       )
     case 'jsonpath': {
@@ -107,7 +107,7 @@ export const run: CaseRunner = (c) => {
       return compare(actual.error !== undefined && c.output === null ? { value: null } : actual, c)
     }
     case 'find-templates': {
-      const found = findTemplates(fromTagged(c.config) as ValueObject).sort()
+      const found = [...new Set(findTemplates(fromTagged(c.config) as ValueObject).values())].sort()
       return compare({ value: found }, c)
     }
     case 'fields':

@@ -131,12 +131,11 @@ function runSwitch(c: Case): Outcome {
   const operator = switchOperator({ node: 'switch', cases, stopAtFirstMatch: c['stopAtFirstMatch'] })
   const outputs: Value[][] = cases.map(() => [])
   const out = { batch() {}, fail() {}, discard() {}, consumed() {}, watermark() {} }
-  for (const row of c['input'] as Case[]) {
-    const send = (i: number, batch: Batch): void => {
-      if (batch.kind === 'rows') outputs[i]?.push(...batch.rows.map((r) => r.message as Value))
-    }
-    operator.push(rowsBatch([rowOf(row)]), send, () => {}, out)
-  }
+  const takers = outputs.map((taken) => (batch: Batch): void => {
+    if (batch.kind === 'rows') taken.push(...batch.rows.map((r) => r.message as Value))
+  })
+  operator.connect?.(takers, () => {})
+  for (const row of c['input'] as Case[]) operator.push(rowsBatch([rowOf(row)]), out)
   return equal(
     outputs,
     (c['expect'] as Case[][]).map((rows) => rows.map((r) => fromTagged(r['data']))),
