@@ -202,14 +202,16 @@ function correctSink(sink: ValueObject): ValueObject {
     const value = sink[name]
     return typeof value === 'number' ? value : undefined
   }
+  const defaultOf = (name: string): number => commonSinkSpecs[name]?.default as number
   const page = number('bufferPageSize')
-  if (page !== undefined && page <= 0) sink['bufferPageSize'] = 256
-  const size = number('bufferPageSize') ?? 256
+  const size = page === undefined || page <= 0 ? defaultOf('bufferPageSize') : page
+  if (page !== undefined) sink['bufferPageSize'] = size
   for (const name of ['memoryCacheThreshold', 'maxDiskCache']) {
     const value = number(name)
-    if (value === undefined) continue
-    if (value < 0) delete sink[name]
-    else sink[name] = Math.max(1, Math.ceil(value / size)) * size
+    // A page size alone must fit the defaults, too.
+    if (value === undefined && page === undefined) continue
+    const wanted = value === undefined || value < 0 ? defaultOf(name) : value
+    sink[name] = Math.max(1, Math.ceil(wanted / size)) * size
   }
   const interval = number('resendInterval')
   if (interval !== undefined && interval < 0) delete sink['resendInterval']

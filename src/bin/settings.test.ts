@@ -77,11 +77,21 @@ describe('settings', () => {
     )
   })
 
+  it('of the sink cache fit a page size that is given alone', async () => {
+    write('sink:\n  bufferPageSize: 10\n')
+    expect((await loadSettings(etc, {})).sink).toEqual({
+      bufferPageSize: 10,
+      memoryCacheThreshold: 1030,
+      maxDiskCache: 1_024_000,
+    })
+  })
+
   it('of the sink cache are corrected, not refused', async () => {
     write('sink:\n  bufferPageSize: 0\n  memoryCacheThreshold: 300\n  maxDiskCache: -1\n  resendPriority: 9\n')
     expect((await loadSettings(etc, {})).sink).toEqual({
       bufferPageSize: 256,
       memoryCacheThreshold: 512,
+      maxDiskCache: 1_024_000,
       resendPriority: 0,
     })
   })
