@@ -30,4 +30,4 @@ export function serveArguments(given: readonly string[]): ServeArguments {
   return result
 }
 
-export const usage = `usage: ixion serve [--etc DIR] [--data DIR] [--log DIR] [--host ADDRESS] [--port PORT]`
+const usage = `usage: ixion serve [--etc DIR] [--data DIR] [--log DIR] [--host ADDRESS] [--port PORT]`

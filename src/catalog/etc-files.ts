@@ -87,7 +87,7 @@ export function applyEnvironment(tree: ValueObject, base: string, environment: E
 }
 
 /** `[a,b]` a list, then integer, boolean, float, text. */
-export function environmentValue(text: string): Value {
+function environmentValue(text: string): Value {
   const value = text.trim()
   if (value.startsWith('[') && value.endsWith(']')) {
     const inner = value.slice(1, -1).trim()

@@ -49,7 +49,7 @@ const invalid = (message: string, path?: string): IxionError =>
   new IxionError('INVALID_DOCUMENT', message, path === undefined ? {} : { path })
 
 /** The document as a JSON object. Numbers stay JavaScript numbers: rule documents hold no telemetry. */
-export function parseRuleText(text: string): ValueObject {
+function parseRuleText(text: string): ValueObject {
   if (nestsDeeper(text, MAX_DOCUMENT_DEPTH)) {
     throw invalid(`Parse rule error : the document is nested deeper than ${MAX_DOCUMENT_DEPTH} levels.`)
   }

@@ -23,7 +23,7 @@ export interface FoundSchema extends SchemaContent {
   readonly path: string
 }
 
-export function fileNameOf(type: string, name: string, version: string): string {
+function fileNameOf(type: string, name: string, version: string): string {
   return `${name}${version && `@${version}`}${schemaTypes[type]}`
 }
 

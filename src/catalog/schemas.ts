@@ -70,7 +70,7 @@ export function readSchemaInfo(body: ValueObject, type: string): SchemaInfo {
 }
 
 /** The rules of a complete schema document; throws IxionError INVALID_DOCUMENT. */
-export function checkSchemaInfo(info: SchemaInfo): void {
+function checkSchemaInfo(info: SchemaInfo): void {
   if (info.name === '') throw refuse('name is required')
   if (info.content && info.file) throw refuse('cannot specify both content and file')
   if (!Object.hasOwn(schemaTypes, info.type)) throw refuse(`unsupported schema type ${info.type}`)

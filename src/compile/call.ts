@@ -100,7 +100,7 @@ function compileAggregate(definition: AggregateFunction, e: CallExpression, c: E
 }
 
 /** Text that keys the state of a partition. Parts are length-prefixed, so ("a","bc") and ("ab","c") differ (D28). */
-export function partitionKey(parts: readonly Value[]): string {
+function partitionKey(parts: readonly Value[]): string {
   if (parts.length === 1) return goText(parts[0] as Value)
   let key = ''
   for (const part of parts) {

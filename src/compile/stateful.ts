@@ -133,7 +133,7 @@ function passThrough(name: string): Operator {
   return { name, push: (batch, out) => out.batch(batch) }
 }
 
-export function windowSpec(node: WindowNode, options: ChainOptions): WindowSpec {
+function windowSpec(node: WindowNode, options: ChainOptions): WindowSpec {
   const c = options.expressions
   const { window } = node
   const { stateful, limits } = options
@@ -167,7 +167,7 @@ export function windowSpec(node: WindowNode, options: ChainOptions): WindowSpec 
   }
 }
 
-export function compileAggregation(aggregation: IncrementalAggregation, options: ChainOptions) {
+function compileAggregation(aggregation: IncrementalAggregation, options: ChainOptions) {
   const c = options.expressions
   return {
     dimensions: aggregation.dimensions.map((d) => compileExpression(d, c)),

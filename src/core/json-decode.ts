@@ -16,7 +16,7 @@ export interface JsonDecodeOptions {
   readonly maxDepth?: number
 }
 
-export const defaultJsonDepth = 300
+const defaultJsonDepth = 300
 /** The hard limit, whatever a caller asks for: the parser recurses. */
 const DEEPEST = 2000
 

@@ -7,7 +7,7 @@ export interface Patrolled {
 }
 
 /** ms; `basic.rulePatrolInterval`. */
-export const defaultPatrolInterval = 10_000
+const defaultPatrolInterval = 10_000
 
 export class Patrol {
   readonly #clock: Clock

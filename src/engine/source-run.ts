@@ -211,6 +211,6 @@ export function decodeOptions(
 }
 
 /** All declared columns with their types; null = schemaless. */
-export function declaredColumns(definition: StreamDefinition): ReadonlyMap<string, ColumnType> | null {
+function declaredColumns(definition: StreamDefinition): ReadonlyMap<string, ColumnType> | null {
   return definition.fields ? columnTypes(definition.fields) : null
 }

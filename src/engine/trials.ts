@@ -16,7 +16,7 @@ import { RuleRun } from './rule-run.ts'
 import type { SharedStreams } from './shared-streams.ts'
 
 /** How long a run lasts at most, ms. */
-export const TRIAL_LIMIT = 5 * 60_000
+const TRIAL_LIMIT = 5 * 60_000
 /** Trials that may exist at a time. */
 const MAX_TRIALS = 100
 const SINK = 'trial'

@@ -19,7 +19,7 @@ interface Algorithm {
 }
 
 /** `compressionProps` of a sink. */
-export const compressionOptions: OptionSpecs = {
+const compressionOptions: OptionSpecs = {
   windowSize: {
     type: 'size',
     default: 8 << 20,

@@ -26,7 +26,7 @@ export interface EncryptionSettings {
   readonly defaultEncryption?: ValueObject
 }
 
-export const encryptionOptions: OptionSpecs = {
+const encryptionOptions: OptionSpecs = {
   mode: { type: 'string', default: 'gcm', docs: 'gcm or cfb.' },
   iv: {
     type: 'string',

@@ -68,7 +68,7 @@ function payloadBytes(value: Value): Uint8Array {
 }
 
 /** One row per decoded row: the outer members, overlaid with the payload's. */
-export function decodeOne(row: ValueObject, field: string, decoder: Decoder, skipped: SkipReport): ValueObject[] {
+function decodeOne(row: ValueObject, field: string, decoder: Decoder, skipped: SkipReport): ValueObject[] {
   const value = getField(row, field)
   if (value === undefined) {
     skipped(`payload field ${field} not found, ignore it`)
@@ -79,7 +79,7 @@ export function decodeOne(row: ValueObject, field: string, decoder: Decoder, ski
 }
 
 /** One row in all: the outer members, then for each element its other members and its payload's, later ones win. */
-export function decodeBatch(
+function decodeBatch(
   row: ValueObject,
   batchField: string,
   field: string,
@@ -113,7 +113,7 @@ export function decodeBatch(
 }
 
 /** All members of the rows in one object; of equal names the last row's stays. */
-export function mergeRows(rows: readonly ValueObject[], into: ValueObject = {}): ValueObject {
+function mergeRows(rows: readonly ValueObject[], into: ValueObject = {}): ValueObject {
   for (const row of rows) copyFields(into, row)
   return into
 }

@@ -33,7 +33,7 @@ function toFixed(x: number, range: number): number {
 const fromFixed = (fixed: number, range: number): number => 2 * range * (fixed / 2 ** 32) - range
 
 /** Full precision, unsigned 64 bits. */
-export function encodePoint({ lat, lng }: Point): bigint {
+function encodePoint({ lat, lng }: Point): bigint {
   const latBits = toFixed(lat, 90)
   const lngBits = toFixed(lng, 180)
   let high = 0

@@ -52,7 +52,7 @@ export function switched(outputs: readonly Receiver[], metrics: NodeMetrics): ((
 }
 
 /** Operators leave computed values on rows: those of one branch must not be seen in another. */
-export function ownRows(batch: Batch): Batch {
+function ownRows(batch: Batch): Batch {
   return batch.kind === 'groups'
     ? { ...batch, groups: batch.groups.map((rows) => rows.map(ownRow)) }
     : { ...batch, rows: batch.rows.map(ownRow) }

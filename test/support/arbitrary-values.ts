@@ -50,7 +50,6 @@ export const values: fc.Arbitrary<Value> = fc.letrec<{ value: Value }>((tie) => 
 
 export const scalars = scalar
 export const integers = int64
-export const floats = float64
 
 /** Values of a column: of one kind with nulls, or anything. */
 export const columns: fc.Arbitrary<Value[]> = fc.oneof(

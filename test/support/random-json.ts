@@ -32,7 +32,7 @@ export const randomKeys = [
   '𝄞"',
 ]
 
-export function randomSpace(random: Random): string {
+function randomSpace(random: Random): string {
   return random() < 0.7 ? '' : random.pick([' ', '  ', '\t', '\r', ' \t '])
 }
 
@@ -70,7 +70,7 @@ const escapes = [
   '\\u001f',
 ]
 
-export function randomString(random: Random): string {
+function randomString(random: Random): string {
   let text = '"'
   for (let n = random.int(5); n > 0; n--) text += random() < 0.6 ? random.pick(pieces) : random.pick(escapes)
   return `${text}"`
@@ -104,7 +104,7 @@ export function randomNumber(random: Random): string {
   return sign + whole + fraction + exponent
 }
 
-export function randomValue(random: Random, depth: number): string {
+function randomValue(random: Random, depth: number): string {
   const kind = random.int(depth > 0 ? 10 : 8)
   if (kind < 3) return randomNumber(random)
   if (kind < 5) return randomString(random)
@@ -116,7 +116,7 @@ export function randomValue(random: Random, depth: number): string {
   return `[${items.join(',') || randomSpace(random)}]`
 }
 
-export function randomObject(random: Random, depth: number): string {
+function randomObject(random: Random, depth: number): string {
   const members: string[] = []
   for (let n = random.int(6); n > 0; n--) {
     const key = keyLiteral(random, random.pick(randomKeys))

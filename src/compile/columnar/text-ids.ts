@@ -3,7 +3,7 @@ import { createKernel, type Kernel, type KernelDictionary } from '../../kernel/k
 const FIRST_SIZE = 4096
 const GROWTH = 4
 /** Longest key, and room per id for the texts. */
-export const MAX_KEY_BYTES = 32 * 1024
+const MAX_KEY_BYTES = 32 * 1024
 const BYTES_PER_ID = 32
 
 /**

@@ -5,10 +5,10 @@ import { createGunzip, createInflate } from 'node:zlib'
 import { IxionError, messageOf } from '../../core/errors.ts'
 
 /** Bytes asked for at once. */
-export const CHUNK = 256 * 1024
+const CHUNK = 256 * 1024
 
 /** Bytes in front of a chunk in a buffer of {@link readBuffers}, free for the start of a line from the chunk before. */
-export const ROOM = 16 * 1024
+const ROOM = 16 * 1024
 
 /** Memory to read into, used again: fresh memory for each chunk would cost more than the reading. */
 export interface ReadBuffers {

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { IxionError } from '../../core/errors.ts'
 
-export const bodyTypes = ['none', 'text', 'json', 'html', 'xml', 'javascript', 'form', 'binary', 'formdata'] as const
+const bodyTypes = ['none', 'text', 'json', 'html', 'xml', 'javascript', 'form', 'binary', 'formdata'] as const
 export type BodyType = (typeof bodyTypes)[number]
 
 const contentTypes: Readonly<Record<BodyType, string>> = {
@@ -17,7 +17,7 @@ const contentTypes: Readonly<Record<BodyType, string>> = {
   formdata: '',
 }
 
-export const methods = ['GET', 'POST', 'PUT', 'DELETE', 'PATCH', 'HEAD'] as const
+const methods = ['GET', 'POST', 'PUT', 'DELETE', 'PATCH', 'HEAD'] as const
 
 /** Any case; throws `Not supported HTTP method X.` */
 export function httpMethod(value: string): string {

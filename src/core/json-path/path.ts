@@ -38,7 +38,7 @@ export function evaluateText(e: Evaluate, scope: Scope): string {
 }
 
 /** An array index or bound; fails on what is no number. */
-export function evaluateInt(e: Evaluate, scope: Scope): number {
+function evaluateInt(e: Evaluate, scope: Scope): number {
   const value = e(scope)
   const number = toFloat(value)
   if (number === undefined) throw new RowError(`expected number but got ${goText(value)} (${goTypeName(value)})`)

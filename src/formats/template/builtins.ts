@@ -165,7 +165,7 @@ function jsEscape(char: string): string {
 const queryKept = /^[A-Za-z0-9\-_.~]$/
 
 /** Go's url.QueryEscape. */
-export function queryEscape(text: string): string {
+function queryEscape(text: string): string {
   let out = ''
   for (const byte of encodeUtf8(text)) {
     const char = String.fromCharCode(byte)

@@ -8,7 +8,7 @@ import type { WindowSpec } from './contract.ts'
 import { rowsOf, type WindowContent } from './support.ts'
 
 /** Firings that were missed (a suspended machine) beyond this many are skipped while the window is empty. */
-export const MAX_CATCH_UP = 1000
+const MAX_CATCH_UP = 1000
 
 /** Where the next window ends and when the last one did. Shared by the buffered and the incremental form. */
 export class WindowEnds {

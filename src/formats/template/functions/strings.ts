@@ -18,8 +18,8 @@ function mapCase(text: string, convert: (c: string) => string): string {
   }
   return out
 }
-export const upper = (text: string): string => mapCase(text, (c) => c.toUpperCase())
-export const lower = (text: string): string => mapCase(text, (c) => c.toLowerCase())
+const upper = (text: string): string => mapCase(text, (c) => c.toUpperCase())
+const lower = (text: string): string => mapCase(text, (c) => c.toLowerCase())
 
 const space = '[\\t\\n\\v\\f\\r \\u0085\\u00a0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000]'
 const spaces = new RegExp(`${space}+`, 'g')
