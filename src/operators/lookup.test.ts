@@ -135,6 +135,29 @@ describe('a lookup join', () => {
     expect(questions).toBe(7)
   })
 
+  it('keeps answers of keys apart that look alike', async () => {
+    const asked: (readonly Value[])[] = []
+    const table = {
+      lookup: async (_columns: unknown, _keys: unknown, values: readonly Value[]) => {
+        asked.push(values)
+        return [{ v: asked.length }]
+      },
+    }
+    const keys = ['k', 'l'].map((column) => ({ column, value: (r: Row) => r.message[column] ?? null }))
+    const cache = { ttl: 0, missing: false, maxEntries: 10 }
+    const d = drive(lookupOperator(options({ table, keys, cache })), manualClock())
+    for (const [k, l] of [
+      ['x\u0000string:y', 'z'],
+      ['x', 'y\u0000string:z'],
+      [['a b'], 'z'],
+      [['a', 'b'], 'z'],
+    ] as const) {
+      d.push(rowsBatch([makeRow('s', { k: k as Value, l }, 0)]))
+      await settle()
+    }
+    expect(asked).toHaveLength(4)
+  })
+
   it('asks again for what was on its way when the state was saved', async () => {
     const first = slowTable()
     const d = drive(lookupOperator(options({ table: first.table })), manualClock())

@@ -4,8 +4,8 @@
  */
 import type { Lookup } from '../connectors/contract.ts'
 import { IxionError, messageOf, RowError } from '../core/errors.ts'
-import { goText } from '../core/go-text.ts'
 import { type Batch, makeJoinedRow, makeRow, type Row } from '../core/row.ts'
+import { encodeState } from '../core/state.ts'
 import type { Value, ValueObject } from '../core/values.ts'
 import type { Emit, Evaluate, EvaluationScope, Operator, OperatorContext } from './contract.ts'
 import { loadRow, saveRow } from './window/row-buffer.ts'
@@ -123,8 +123,10 @@ export function lookupOperator(options: LookupOptions): Operator {
   const question = (job: Job, i: number, out: Emit): void => {
     const row = job.batch.rows[i] as Row
     const values: Value[] = []
+    let cacheKey = ''
     try {
       for (const key of keys) values.push(key.value(row, scope))
+      if (cache) cacheKey = values.map(keyText).join('')
     } catch (error) {
       settle(job, i, asLookupError(error))
       return
@@ -134,7 +136,6 @@ export function lookupOperator(options: LookupOptions): Operator {
       settle(job, i, [])
       return
     }
-    const cacheKey = cache ? values.map(keyText).join('\u0000') : ''
     const cached = cache?.get(cacheKey)
     if (cached) {
       settle(job, i, cached)
@@ -242,8 +243,10 @@ function carry(row: Row, joined: Row): Row {
   return joined
 }
 
+/** Tells any two values apart, and where one of several keys ends. */
 function keyText(value: Value): string {
-  return `${typeof value}:${goText(value)}`
+  const text = typeof value === 'object' ? encodeState(value) : String(value)
+  return `${typeof value}${text.length}:${text}`
 }
 
 function asLookupError(error: unknown): Error {
