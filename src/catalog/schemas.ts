@@ -3,6 +3,7 @@
  * `schemas/` where a directory is given. A running rule keeps the schema it started with.
  */
 import { IxionError } from '../core/errors.ts'
+import { inTurn } from '../core/in-turn.ts'
 import type { OptionSpecs } from '../core/options.ts'
 import { validateOptions } from '../core/validate.ts'
 import type { ValueObject } from '../core/values.ts'
@@ -85,7 +86,7 @@ export class SchemaRegistry {
   readonly #options: SchemaRegistryOptions
   readonly #schemas = new Map<string, Map<string, Entry>>()
   /** One change at a time, so that a version check and the write it allows belong together. */
-  #last: Promise<unknown> = Promise.resolve()
+  readonly #serially = inTurn()
 
   private constructor(table: KeyValueStore, options: SchemaRegistryOptions) {
     this.#table = table
@@ -225,11 +226,5 @@ export class SchemaRegistry {
     const bytes = await fetchFile(location)
     if (/\.zip$/i.test(location)) return unzipSchema(info.type, info.name, bytes)
     return { content: new TextDecoder().decode(bytes), supporting: {} }
-  }
-
-  #serially<T>(run: () => Promise<T>): Promise<T> {
-    const result = this.#last.then(run)
-    this.#last = result.catch(() => {})
-    return result
   }
 }

@@ -2,6 +2,7 @@
 import type { RuleDocument } from '../catalog/rule-document.ts'
 import type { Timer } from '../core/clock.ts'
 import { messageOf } from '../core/errors.ts'
+import { inTurn } from '../core/in-turn.ts'
 import type { LedgerReading } from '../core/ledger.ts'
 import type { Value } from '../core/values.ts'
 import type { EngineEnvironment } from './environment.ts'
@@ -42,7 +43,8 @@ export class ManagedRule implements Patrolled {
   /** The last planned topology; stays after a stop. */
   planned: PlannedRule | null = null
   #finished: Finished | null = null
-  #queue: Promise<unknown> = Promise.resolve()
+  /** Runs control calls in order; one that fails does not stop the next. */
+  readonly exclusively = inTurn()
   /** Restarts after errors since the last good run. */
   #attempts = 0
   #restart: Timer | null = null
@@ -94,13 +96,6 @@ export class ManagedRule implements Patrolled {
     this.#discarded = true
     this.#environment.patrol.forget(this)
     this.#cancelRestart()
-  }
-
-  /** Runs control calls in order; one that fails does not stop the next. */
-  exclusively<T>(work: () => Promise<T>): Promise<T> {
-    const result = this.#queue.then(work)
-    this.#queue = result.catch(() => {})
-    return result
   }
 
   /** Plans, then replaces a running topology by a new one. When planning fails the old one keeps running. */

@@ -4,6 +4,7 @@ import { readRuleDocument } from '../catalog/rule-document.ts'
 import type { SinkDefinition } from '../connectors/contract.ts'
 import type { Timer } from '../core/clock.ts'
 import { IxionError, messageOf } from '../core/errors.ts'
+import { type InTurn, inTurn } from '../core/in-turn.ts'
 import { MAX_DOCUMENT_DEPTH, nestsDeeper } from '../core/json-nesting.ts'
 import { decodeUtf8 } from '../core/utf8.ts'
 import { copyFields, getField, isObject, type Value, type ValueObject } from '../core/values.ts'
@@ -29,7 +30,7 @@ interface Trial {
   run: RuleRun | null
   limit: Timer | null
   /** Control calls on a trial run one after another. */
-  queue: Promise<unknown>
+  readonly exclusively: InTurn
   gone: boolean
 }
 
@@ -80,7 +81,7 @@ export class Trials {
       channel,
       run: null,
       limit: null,
-      queue: Promise.resolve(),
+      exclusively: inTurn(),
       gone: false,
     })
     return id
@@ -101,14 +102,14 @@ export class Trials {
   async start(id: string): Promise<void> {
     const trial = this.#trials.get(id)
     if (!trial) throw new IxionError('NOT_FOUND', `try to start test rule ${id} but it is not found`)
-    await exclusively(trial, async () => {
+    await trial.exclusively(async () => {
       if (trial.run || trial.gone) return
       const run = await RuleRun.create(trial.environment, this.#shared, trial.planned, (error) => {
         if (error) trial.channel.publish(error.message)
-        void exclusively(trial, () => endRun(trial, run))
+        void trial.exclusively(() => endRun(trial, run))
       })
       trial.run = run
-      trial.limit = this.#environment.clock.after(TRIAL_LIMIT, () => void exclusively(trial, () => endRun(trial, run)))
+      trial.limit = this.#environment.clock.after(TRIAL_LIMIT, () => void trial.exclusively(() => endRun(trial, run)))
       run.start(this.#shared)
     })
   }
@@ -127,7 +128,7 @@ export class Trials {
     if (!trial) return
     this.#trials.delete(id)
     trial.gone = true
-    await exclusively(trial, () => endRun(trial, trial.run))
+    await trial.exclusively(() => endRun(trial, trial.run))
     trial.channel.close()
   }
 
@@ -139,12 +140,6 @@ export class Trials {
   streams(name: string): StreamRunner[] {
     return [...this.#trials.values()].flatMap((t) => t.run?.streams.filter((s) => s.name === name) ?? [])
   }
-}
-
-function exclusively(trial: Trial, work: () => Promise<void>): Promise<void> {
-  const result = trial.queue.then(work)
-  trial.queue = result.catch(() => {})
-  return result
 }
 
 async function endRun(trial: Trial, run: RuleRun | null): Promise<void> {
