@@ -41,6 +41,12 @@ describe('configuration keys', () => {
     expect(catalog.types('sources')).toEqual(['mqtt'])
   })
 
+  it('of the environment change single properties of the built-in default', async () => {
+    const catalog = await open(memoryStore(), { environment: { SIMULATOR__DEFAULT__INTERVAL: '50ms' } })
+    expect(catalog.sourceProperties('simulator', 'default')).toMatchObject({ interval: '50ms', loop: true })
+    expect(catalog.sourceProperties('mqtt', 'default')).toMatchObject({ qos: 1 })
+  })
+
   it('that are stored win over files, survive, and uncover the file when deleted', async () => {
     file('etc/mqtt_source.yaml', 'demo:\n  qos: 0\n')
     const store = memoryStore()

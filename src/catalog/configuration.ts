@@ -91,9 +91,15 @@ export class ConfigurationCatalog {
 
   async #readFiles(options: ConfigurationOptions, problem: (text: string) => void): Promise<void> {
     const { etcDir, dataDir, environment = {} } = options
-    const read = async (path: string, base: string): Promise<ValueObject> => {
+    const inEnvironment = (prefix: string): boolean =>
+      Object.keys(environment).some((name) => name.toUpperCase().startsWith(prefix.toUpperCase()))
+    const read = async (path: string, base: string, builtin?: ValueObject): Promise<ValueObject> => {
       try {
-        return applyEnvironment(await readYamlFile(path), base, environment)
+        const tree = await readYamlFile(path)
+        // The environment changes single properties of what holds without it.
+        if (builtin && !Object.hasOwn(tree, 'default') && inEnvironment(`${base}__default__`))
+          tree['default'] = { ...builtin }
+        return applyEnvironment(tree, base, environment)
       } catch (error) {
         problem(messageOf(error))
         return {}
@@ -107,7 +113,7 @@ export class ConfigurationCatalog {
       }
     }
     for (const [type, path] of types) {
-      const tree = await read(path, type === 'mqtt' ? 'mqtt_source' : type)
+      const tree = await read(path, type === 'mqtt' ? 'mqtt_source' : type, this.#builtin.get(type))
       for (const [key, properties] of Object.entries(tree)) {
         if (isObject(properties)) setOf(this.#files.sources, type).set(key, properties)
       }
