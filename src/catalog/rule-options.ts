@@ -2,8 +2,8 @@
 import type { OptionSpecs } from '../core/options.ts'
 
 export const ruleOptionSpecs: OptionSpecs = {
-  debug: { type: 'bool', default: false, docs: 'Logs this rule at debug level.' },
-  logFilename: { type: 'string', default: '', docs: 'A log file of its own for this rule, in the log folder.' },
+  debug: { type: 'bool', default: false, docs: 'Accepted for compatibility.' },
+  logFilename: { type: 'string', default: '', docs: 'Accepted for compatibility.' },
   isEventTime: { type: 'bool', default: false, docs: 'Windows follow the TIMESTAMP column instead of the clock.' },
   lateTolerance: { type: 'duration', default: 1000, docs: 'How far behind the newest event one may be (event time).' },
   concurrency: { type: 'int', default: 1, docs: 'Accepted for compatibility; order is always kept.' },

@@ -71,10 +71,6 @@ export class Ledger {
     return this.received - this.emitted - this.filtered - this.droppedTotal
   }
 
-  reasons(): ReadonlyMap<string, number> {
-    return this.#dropped
-  }
-
   /** `held` is what queues and operators hold now, counted where it lies. */
   read(held: number): LedgerReading {
     return {

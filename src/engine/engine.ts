@@ -17,7 +17,6 @@ import type { LogicalPlan } from '../plan/logical.ts'
 import type { Topology } from '../plan/topology.ts'
 import type { NodeMetrics } from '../runtime/metrics.ts'
 import type { StreamRunner } from '../runtime/stream-runner.ts'
-import type { StreamDefinition } from '../sql/ast.ts'
 import type { DefinitionJson } from '../sql/definition.ts'
 import type { Store } from '../stores/contract.ts'
 import { memoryStore } from '../stores/memory.ts'
@@ -190,10 +189,6 @@ export class Engine {
    */
   execute(sql: string): Promise<string> {
     return this.#streams.execute(sql)
-  }
-
-  createStream(definition: StreamDefinition, sql: string): Promise<void> {
-    return this.#streams.create(definition, sql)
   }
 
   /** Replaces or creates. `name` and `kind` are those of the request, which the statement must match. */

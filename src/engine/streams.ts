@@ -30,7 +30,7 @@ export class Streams {
     switch (statement.kind) {
       case 'createStream': {
         const word = statement.streamType === 'table' ? 'Table' : 'Stream'
-        await this.create(statement, sql)
+        await this.#create(statement, sql)
         return `${word} ${statement.name} is created.`
       }
       case 'show': {
@@ -63,7 +63,7 @@ export class Streams {
     return parseStatement(sql, { functions: this.#environment.functions })
   }
 
-  async create(definition: StreamDefinition, sql: string): Promise<void> {
+  async #create(definition: StreamDefinition, sql: string): Promise<void> {
     const word = definition.streamType
     checkIdentifier(definition.name)
     try {

@@ -11,8 +11,6 @@ import type { Services } from './services.ts'
 export interface App {
   /** Request listener for an HTTP or HTTPS server. */
   readonly handle: (request: IncomingMessage, response: ServerResponse) => void
-  /** Loads routes before the first request needs them. */
-  warm(): Promise<void>
 }
 
 /** Requests in work at one time; more are turned away so that a flood costs bounded memory. */
@@ -110,7 +108,7 @@ export function createApp(services: Omit<Services, 'dispatch'>): App {
     send(request, response, reply)
   }
 
-  return { handle, warm: async () => void (await routes()) }
+  return { handle }
 }
 
 function splitUrl(url: string): { path: string; query: URLSearchParams } {
