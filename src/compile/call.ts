@@ -17,6 +17,7 @@ import type { Evaluate, EvaluationScope } from '../operators/contract.ts'
 import { some } from '../plan/tree.ts'
 import type { CallExpression, Expression } from '../sql/ast.ts'
 import { compileExpression, type ExpressionContext, wildcardObject } from './expression.ts'
+import { countHit } from './hits.ts'
 
 type Mutable<T> = { -readonly [K in keyof T]: T[K] }
 
@@ -153,6 +154,7 @@ class PartitionStates<S> {
 function compileOver(e: CallExpression, c: ExpressionContext) {
   const partitions = e.partition.map((p) => compileExpression(p, c))
   const when = e.when && compileExpression(e.when, c)
+  const onHit = e.when && usesHits(e.when) ? countHit(c) : null
   return {
     key: (row: Row, scope: EvaluationScope): string =>
       partitions.length === 0 ? 'self' : partitionKey(partitions.map((p) => p(row, scope))),
@@ -160,10 +162,7 @@ function compileOver(e: CallExpression, c: ExpressionContext) {
       if (!when) return true
       try {
         const holds = when(row, scope) !== false
-        if (holds && usesHits(e.when as Expression)) {
-          c.hits.count++
-          c.hits.time = BigInt(row.timestamp)
-        }
+        if (holds) onHit?.(row)
         return holds
       } catch {
         return true

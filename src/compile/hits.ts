@@ -30,8 +30,14 @@ export function hitState(hits: HitCounter): StatefulSite {
 
 /** A condition or SELECT list that reads last_hit_count or last_hit_time: a row that passes is a hit (5.8). */
 export function countHit(c: ExpressionContext): (row: Row) => void {
-  return (row) => {
+  const hitAt = countHitAt(c)
+  return (row) => hitAt(row.timestamp)
+}
+
+/** The same by the time of the hit. */
+export function countHitAt(c: ExpressionContext): (timestamp: number) => void {
+  return (timestamp) => {
     c.hits.count++
-    c.hits.time = BigInt(row.timestamp)
+    c.hits.time = BigInt(timestamp)
   }
 }

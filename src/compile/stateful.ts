@@ -29,7 +29,7 @@ import type { Expression } from '../sql/ast.ts'
 import { aggregateArgument, usesHits } from './call.ts'
 import type { ChainOptions } from './chain.ts'
 import { compileExpression, compileOrMissing, type ExpressionContext } from './expression.ts'
-import { countHit, withOwnHits } from './hits.ts'
+import { countHit, countHitAt, withOwnHits } from './hits.ts'
 
 export type StatefulNode = Extract<
   PlanNode,
@@ -146,13 +146,7 @@ function windowSpec(node: WindowNode, options: ChainOptions): WindowSpec {
     delay: window.delay,
     eventTime: node.eventTime,
     when: compile(window.when),
-    onHit:
-      window.when && usesHits(window.when)
-        ? (timestamp) => {
-            c.hits.count++
-            c.hits.time = BigInt(timestamp)
-          }
-        : null,
+    onHit: window.when && usesHits(window.when) ? countHitAt(c) : null,
     begin: compile(window.begin),
     emit: compile(window.emit),
     partition: window.partition.map((p) => compileExpression(p, c)),
