@@ -53,6 +53,8 @@ export interface ExpressionContext {
   readonly maxPartitions?: number
   /** LIKE with regular-expression characters unescaped, as the reference does (D10). */
   readonly rawLike?: boolean
+  /** Columns of other case count as the column when it is not there itself (`basic.ignoreCase`). */
+  readonly ignoreCase?: boolean
 }
 
 export interface HitCounter {
@@ -84,7 +86,7 @@ const compilers: Compilers = {
   boolean: (e) => constant(e.value),
   null: () => constant(null),
   timeUnit: (e) => constant(e.unit),
-  column: (e) => orNull(columnAccess(e)),
+  column: (e, c) => orNull(columnAccess(e, c)),
   alias: compileAlias,
   computed: (e) => orNull(computedAccess(e.name)),
   wildcard: (e) => (row) => wildcardObject(row, e),
@@ -113,7 +115,7 @@ export function compileExpression(e: Expression, c: ExpressionContext): Evaluate
 export function compileOrMissing(e: Expression, c: ExpressionContext): EvaluateOrMissing {
   switch (e.kind) {
     case 'column':
-      return columnAccess(e)
+      return columnAccess(e, c)
     case 'computed':
       return computedAccess(e.name)
     default:
@@ -133,13 +135,29 @@ const orNull =
     return value === undefined ? null : value
   }
 
-function columnAccess(e: ColumnReference): EvaluateOrMissing {
+function columnAccess(e: ColumnReference, c: ExpressionContext): EvaluateOrMissing {
   const { name, stream } = e
+  if (c.ignoreCase) return foldedColumn(e)
   const plain = isPlainKey(name)
   const joined: (row: Row) => Value | undefined =
     stream === null ? (row) => unboundColumn(row, name) : (row) => qualifiedColumn(row, stream, name)
   if (plain) return (row) => (row.parts === null ? row.message[name] : joined(row))
   return (row) => (row.parts === null ? getField(row.message, name) : joined(row))
+}
+
+/** The exact name first, then the first column whose name differs in case alone. */
+function foldedColumn({ name, stream }: ColumnReference): EvaluateOrMissing {
+  const wanted = name.toLowerCase()
+  return (row) => {
+    const exact = stream === null ? unboundColumn(row, name) : qualifiedColumn(row, stream, name)
+    if (exact !== undefined) return exact
+    for (const part of row.parts ?? [row]) {
+      if (row.parts !== null && stream !== null && part.emitter !== stream) continue
+      const key = Object.keys(part.message).find((k) => k.toLowerCase() === wanted)
+      if (key !== undefined) return part.message[key]
+    }
+    return undefined
+  }
 }
 
 function computedAccess(name: string): EvaluateOrMissing {

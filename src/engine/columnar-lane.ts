@@ -74,7 +74,7 @@ export async function createColumnarLane(
   columns: ReadonlyMap<string, ColumnType> | null,
   metrics: LaneMetrics,
 ): Promise<StatelessLane | null> {
-  if (!laneIsPossible(planned)) return null
+  if (environment.options.ignoreCase || !laneIsPossible(planned)) return null
   const { clock } = environment
   const [source] = planned.sources.values()
   const [sink] = planned.sinks
@@ -149,7 +149,7 @@ export async function createWindowLane(
   planned: PlannedRule,
   expressions: ExpressionContext,
 ): Promise<WindowLane | null> {
-  if (!sourceFits(planned)) return null
+  if (environment.options.ignoreCase || !sourceFits(planned)) return null
   const [[node, source] = []] = planned.sources
   if (!node || !source) return null
   const fields = planned.plan.sources[0]?.fields ?? node.definition.fields

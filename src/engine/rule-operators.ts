@@ -100,6 +100,7 @@ async function expressionContext(environment: EngineEnvironment, planned: Planne
     states: new Map(),
     hits: newHitCounter(),
     aggregateHits: newHitCounter(),
+    ...(environment.options.ignoreCase && { ignoreCase: true }),
     maxPartitions: partitionLimit(planned),
   }
 }

@@ -197,8 +197,11 @@ export function decodeOptions(
   const { common, definition } = resolved
   const delimiter = definition.options.delimiter || common.delimiter
   const schemaId = definition.options.schemaId
+  const ignoreCase = options.ignoreCase ?? false
   return {
-    columns,
+    // Only JSON decodes chosen columns whatever their case; elsewhere they are looked for in whole rows.
+    columns: ignoreCase && sourceFormat(definition) !== 'json' ? null : columns,
+    ...(ignoreCase && { ignoreCase }),
     wholeNumbersAsInt64: common.useInt64ForWholeNumber,
     ...(delimiter && { delimiter }),
     ...(common.fields.length > 0 && { fields: common.fields }),

@@ -15,6 +15,8 @@ export interface DecodeOptions {
    * Wanted columns and types; null = take everything, untyped. A column with kind 'any' is taken untyped (schemaless).
    */
   readonly columns: ReadonlyMap<string, ColumnType> | null
+  /** json: members match `columns` without regard to case (`basic.ignoreCase`), and get the name of the column. */
+  readonly ignoreCase?: boolean
   /** Integers without fraction become int64 (`useInt64ForWholeNumber`); default false = float64. */
   readonly wholeNumbersAsInt64: boolean
   readonly delimiter?: string

@@ -6,7 +6,7 @@ import { floatText, goQuote } from '../core/go-text.ts'
 import { decodeJsonText } from '../core/json-decode.ts'
 import { encodeJsonText } from '../core/json-encode.ts'
 import { decodeUtf8, encodeUtf8 } from '../core/utf8.ts'
-import { getField, isObject, setField, type Value, type ValueObject } from '../core/values.ts'
+import { copyFields, getField, isObject, setField, type Value, type ValueObject } from '../core/values.ts'
 import type { BatchWriter, ColumnType, DecodeOptions, Decoder, FormatDefinition } from './contract.ts'
 import { checkRows, checkSize } from './limits.ts'
 
@@ -127,9 +127,32 @@ function pick(object: ValueObject, wanted: ReadonlyMap<string, Convert>): ValueO
   return result
 }
 
+/** Lower-case name -> the columns of that name. */
+function foldedNames(columns: readonly string[]): ReadonlyMap<string, readonly string[]> {
+  const named = new Map<string, string[]>()
+  for (const column of columns) {
+    const key = column.toLowerCase()
+    named.set(key, [...(named.get(key) ?? []), column])
+  }
+  return named
+}
+
+/** Members under the names of their columns; a member that has the very name of a column is that column. */
+function renamed(object: ValueObject, named: ReadonlyMap<string, readonly string[]>): ValueObject {
+  const result = copyFields({}, object)
+  for (const key of Object.keys(object)) {
+    for (const column of named.get(key.toLowerCase()) ?? []) {
+      if (getField(result, column) === undefined) setField(result, column, object[key] as Value)
+    }
+  }
+  return result
+}
+
 function decoder(options: DecodeOptions): Decoder {
   const wanted = options.columns && new Map([...options.columns].map(([name, type]) => [name, converterOf(type)]))
-  const row = (value: ValueObject): ValueObject => (wanted ? pick(value, wanted) : value)
+  const named = wanted && options.ignoreCase ? foldedNames([...wanted.keys()]) : null
+  const row = (value: ValueObject): ValueObject =>
+    wanted ? pick(named ? renamed(value, named) : value, wanted) : value
   return {
     decode: (payload) => {
       checkSize(payload, options)
