@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
-import { freePort } from '../src/connectors/test-support.ts'
+import { freePort } from '../test/support/connectors.ts'
 import { installation, startDaemon } from '../test/support/daemon.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))

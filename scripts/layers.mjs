@@ -56,7 +56,7 @@ function* files(folder) {
   }
 }
 
-const isTest = (file) => /\.(test|suite|fixture|bench)\.ts$|test-support\.ts$/.test(file)
+const isTest = (file) => /\.(test|suite|fixture|bench)\.ts$/.test(file)
 const problems = []
 const graph = new Map()
 for (const path of files(src)) {

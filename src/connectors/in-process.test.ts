@@ -1,6 +1,7 @@
 /** Memory, simulator, log, nop and logToMemory, the topic bus and the resource pool. */
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { eventually, item, makeSink, makeSource, never, run, testContext } from '../../test/support/connectors.ts'
 import { manualClock } from '../core/clock.ts'
 import type { Value, ValueObject } from '../core/values.ts'
 import type { Chunk, SinkItem } from './contract.ts'
@@ -11,7 +12,6 @@ import { memory } from './memory/index.ts'
 import { nop } from './nop/index.ts'
 import { createResourcePool } from './resource-pool.ts'
 import { simulator } from './simulator/index.ts'
-import { eventually, item, makeSink, makeSource, never, run, testContext } from './test-support.ts'
 import { topicMatcher } from './topic-bus.ts'
 
 const rows = (value: Value): SinkItem => ({

@@ -1,11 +1,20 @@
 import { createCipheriv, randomBytes } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import {
+  certificates,
+  eventually,
+  item,
+  makeSink,
+  makeSource,
+  never,
+  run,
+  testContext,
+} from '../../test/support/connectors.ts'
 import { validateOptions } from '../core/validate.ts'
 import type { ValueObject } from '../core/values.ts'
 import { httppush } from './httppush/index.ts'
 import { rest } from './rest/index.ts'
-import { certificates, eventually, item, makeSink, makeSource, never, run, testContext } from './test-support.ts'
 import { readTls, tlsOptions } from './tls.ts'
 
 let files: Awaited<ReturnType<typeof certificates>>

@@ -2,10 +2,10 @@
 import { connectAsync } from 'mqtt'
 import { afterEach, describe, expect, it } from 'vitest'
 import type { ConnectorDefinition } from '../../src/connectors/contract.ts'
-import { eventually, freePort, startAedes } from '../../src/connectors/test-support.ts'
 import { IxionError } from '../../src/core/errors.ts'
 import { createEngine, type Engine, type EngineOptions, imbalance } from '../../src/engine/index.ts'
 import { memoryStore } from '../../src/stores/memory.ts'
+import { eventually, freePort, startAedes } from '../support/connectors.ts'
 import { manualSink, manualSource, settle, withConnectors } from '../support/engine-harness.ts'
 
 const cleanups: (() => unknown)[] = []

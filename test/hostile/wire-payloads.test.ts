@@ -1,8 +1,8 @@
 /** Hostile payloads as they come over the wire: HTTP push and MQTT. The sender is answered, the ledger is exact, others go on. */
 import { connectAsync } from 'mqtt'
 import { afterEach, describe, expect, it } from 'vitest'
-import { eventually, freePort, startAedes } from '../../src/connectors/test-support.ts'
 import { createEngine, type Engine, imbalance } from '../../src/engine/index.ts'
+import { eventually, freePort, startAedes } from '../support/connectors.ts'
 import { manualSink, withConnectors } from '../support/engine-harness.ts'
 
 const problems: unknown[] = []

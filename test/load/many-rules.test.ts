@@ -1,8 +1,8 @@
 /** Many rules on one shared stream: what each costs, how fast they start, and that changing them in parallel keeps them apart. */
 import { readFileSync } from 'node:fs'
 import { afterEach, describe, expect, it } from 'vitest'
-import { eventually } from '../../src/connectors/test-support.ts'
 import { createEngine, type Engine, imbalance } from '../../src/engine/index.ts'
+import { eventually } from '../support/connectors.ts'
 import { type Daemon, installation, startDaemon } from '../support/daemon.ts'
 import { manualSource, settle, withConnectors } from '../support/engine-harness.ts'
 

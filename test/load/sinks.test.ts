@@ -6,10 +6,10 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, describe, expect, it } from 'vitest'
-import { eventually } from '../../src/connectors/test-support.ts'
 import { IxionError } from '../../src/core/errors.ts'
 import { createEngine, type Engine, imbalance, type Store } from '../../src/engine/index.ts'
 import { memoryStore } from '../../src/stores/memory.ts'
+import { eventually } from '../support/connectors.ts'
 import { manualSource, settle, withConnectors } from '../support/engine-harness.ts'
 
 const cleanups: (() => unknown)[] = []

@@ -4,11 +4,11 @@ import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { gunzipSync } from 'node:zlib'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { item, makeSink, never, temporaryDirectory, testContext } from '../../../test/support/connectors.ts'
 import { manualClock } from '../../core/clock.ts'
 import type { IxionError } from '../../core/errors.ts'
 import type { ValueObject } from '../../core/values.ts'
 import type { SinkItem } from '../contract.ts'
-import { item, makeSink, never, temporaryDirectory, testContext } from '../test-support.ts'
 import { file } from './index.ts'
 
 let directory: Awaited<ReturnType<typeof temporaryDirectory>>

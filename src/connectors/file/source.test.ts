@@ -3,9 +3,16 @@ import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import {
+  eventually,
+  makeSource,
+  run,
+  temporaryDirectory,
+  testContext,
+  textsOf,
+} from '../../../test/support/connectors.ts'
 import type { ValueObject } from '../../core/values.ts'
 import type { Chunk } from '../contract.ts'
-import { eventually, makeSource, run, temporaryDirectory, testContext, textsOf } from '../test-support.ts'
 import { csvReader } from './csv.ts'
 import { file } from './index.ts'
 import { arrayPieces } from './json-array.ts'

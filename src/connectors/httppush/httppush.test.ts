@@ -1,11 +1,11 @@
 import { request as httpRequest } from 'node:http'
 import { connect, type Socket } from 'node:net'
 import { afterEach, describe, expect, it } from 'vitest'
+import { eventually, makeSource, run, testContext } from '../../../test/support/connectors.ts'
 import { manualClock } from '../../core/clock.ts'
 import type { ValueObject } from '../../core/values.ts'
 import type { Chunk, ConnectorContext } from '../contract.ts'
 import { acquireDataServer } from '../data-server.ts'
-import { eventually, makeSource, run, testContext } from '../test-support.ts'
 import { httppush } from './index.ts'
 
 const cleanups: (() => unknown)[] = []

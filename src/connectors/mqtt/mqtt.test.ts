@@ -5,9 +5,6 @@
 import { connect, createServer, type Socket } from 'node:net'
 import mqttLibrary, { type MqttClient } from 'mqtt'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
-import { IxionError } from '../../core/errors.ts'
-import type { ValueObject } from '../../core/values.ts'
-import type { Chunk } from '../contract.ts'
 import {
   eventually,
   freePort,
@@ -21,7 +18,10 @@ import {
   startMosquitto,
   type TestBroker,
   testContext,
-} from '../test-support.ts'
+} from '../../../test/support/connectors.ts'
+import { IxionError } from '../../core/errors.ts'
+import type { ValueObject } from '../../core/values.ts'
+import type { Chunk } from '../contract.ts'
 import { mqtt } from './index.ts'
 
 const brokers: [string, () => Promise<TestBroker>][] = [['aedes', startAedes]]

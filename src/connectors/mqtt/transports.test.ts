@@ -6,9 +6,6 @@ import { PassThrough } from 'node:stream'
 import { createServer as createTlsServer } from 'node:tls'
 import { afterEach, describe, expect, it } from 'vitest'
 import { createWebSocketStream, WebSocketServer } from 'ws'
-import { systemClock } from '../../core/clock.ts'
-import type { IxionError } from '../../core/errors.ts'
-import type { ValueObject } from '../../core/values.ts'
 import {
   certificates,
   eventually,
@@ -21,7 +18,10 @@ import {
   startAedes,
   startMosquitto,
   testContext,
-} from '../test-support.ts'
+} from '../../../test/support/connectors.ts'
+import { systemClock } from '../../core/clock.ts'
+import type { IxionError } from '../../core/errors.ts'
+import type { ValueObject } from '../../core/values.ts'
 import { mqtt } from './index.ts'
 import { wireStream } from './wire-stream.ts'
 

@@ -1,11 +1,11 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { freePort, item, makeSink, never, testContext } from '../../../test/support/connectors.ts'
 import { manualClock } from '../../core/clock.ts'
 import type { IxionError } from '../../core/errors.ts'
 import type { ValueObject } from '../../core/values.ts'
 import { httpClient } from '../http-client.ts'
 import { isPrivateAddress } from '../private-network.ts'
-import { freePort, item, makeSink, never, testContext } from '../test-support.ts'
 import { rest } from './index.ts'
 
 interface Seen {

@@ -5,10 +5,6 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { connect, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { makeCertificates } from '../../test/support/certificates.ts'
-import { systemClock } from '../core/clock.ts'
-import { validateOptions } from '../core/validate.ts'
-import type { ValueObject } from '../core/values.ts'
 import type {
   Chunk,
   ConnectorContext,
@@ -18,10 +14,14 @@ import type {
   SinkItem,
   Source,
   SourceDefinition,
-} from './contract.ts'
-import { startEmbeddedBroker } from './embedded-broker.ts'
-import { createResourcePool, type SharedResources } from './resource-pool.ts'
-import { createTopicBus } from './topic-bus.ts'
+} from '../../src/connectors/contract.ts'
+import { startEmbeddedBroker } from '../../src/connectors/embedded-broker.ts'
+import { createResourcePool, type SharedResources } from '../../src/connectors/resource-pool.ts'
+import { createTopicBus } from '../../src/connectors/topic-bus.ts'
+import { systemClock } from '../../src/core/clock.ts'
+import { validateOptions } from '../../src/core/validate.ts'
+import type { ValueObject } from '../../src/core/values.ts'
+import { makeCertificates } from './certificates.ts'
 
 export interface TestContext extends ConnectorContext {
   readonly resources: SharedResources
