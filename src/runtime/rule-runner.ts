@@ -4,12 +4,14 @@
  */
 
 import type { Logger } from '../connectors/contract.ts'
-import type { Clock, Timer } from '../core/clock.ts'
+import type { Clock } from '../core/clock.ts'
 import type { ColumnarCounts, ColumnarOutput } from '../core/columnar-output.ts'
 import { IxionError, messageOf } from '../core/errors.ts'
 import { Ledger, type LedgerReading } from '../core/ledger.ts'
 import type { Batch } from '../core/row.ts'
-import type { Operator, State } from '../operators/contract.ts'
+import { getField, setField, type ValueObject } from '../core/values.ts'
+import { settlesWithin } from '../core/waiting.ts'
+import type { Operator } from '../operators/contract.ts'
 import type { ChunkTurn, ColumnarLane } from './columnar-lane.ts'
 import { type Consumer, type Delivery, eventsOf as eventCount } from './delivery.ts'
 import { fanOut, fanOutSignals, switched } from './fan-out.ts'
@@ -170,18 +172,18 @@ export class RuleRunner {
   }
 
   /** State of every operator that has some, by stage name. */
-  save(): Record<string, State> {
-    const state: Record<string, State> = {}
+  save(): ValueObject {
+    const state: ValueObject = {}
     for (const stage of this.stages) {
       const saved = stage.operator.save?.()
-      if (saved !== undefined) state[stage.metrics.name] = saved
+      if (saved !== undefined) setField(state, stage.metrics.name, saved)
     }
     return state
   }
 
-  load(state: Readonly<Record<string, State>>): void {
+  load(state: ValueObject): void {
     for (const stage of this.stages) {
-      const saved = state[stage.metrics.name]
+      const saved = getField(state, stage.metrics.name)
       if (saved !== undefined) stage.operator.load?.(saved)
     }
   }
@@ -225,12 +227,7 @@ export class RuleRunner {
     const { clock } = this.#o
     const pending = this.stages.flatMap((stage) => stage.operator.settled?.() ?? [])
     if (pending.length === 0 || clock.now() >= deadline) return
-    let timer: Timer | undefined
-    const limit = new Promise<void>((resolve) => {
-      timer = clock.at(deadline, resolve)
-    })
-    await Promise.race([Promise.all(pending), limit])
-    timer?.cancel()
+    await settlesWithin(clock, deadline - clock.now(), Promise.all(pending))
   }
 
   /**
