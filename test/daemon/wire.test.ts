@@ -472,6 +472,24 @@ describe('connections, keys, schemas, transfer', () => {
     expect(functions.length).toBeGreaterThan(150)
   })
 
+  it('schemas in use are kept, unless the request insists', async () => {
+    await wire('POST', '/schemas/protobuf', { name: 'used', content: 'syntax="proto3"; message M { string a = 1; }' })
+    const options = 'TYPE="memory", DATASOURCE="d", FORMAT="protobuf", SCHEMAID="used.M"'
+    await wire('POST', '/streams', { sql: `CREATE STREAM typed () WITH (${options})` })
+    await wire('POST', '/streams', { sql: 'CREATE STREAM plain () WITH (TYPE="memory", DATASOURCE="p")' })
+    await wire('POST', '/rules', {
+      id: 'typing',
+      sql: 'SELECT * FROM plain',
+      actions: [{ nop: { format: 'protobuf', schemaId: 'used.M' } }],
+    })
+    expect(await wire('DELETE', '/schemas/protobuf/used')).toEqual([
+      400,
+      error(1000, 'delete protobuf schema used error: schema protobuf.used is used by stream typed, rule typing'),
+    ])
+    expect(await wire('DELETE', '/schemas/protobuf/used?force=true')).toEqual([200, 'protobuf schema used is deleted'])
+    for (const path of ['/rules/typing', '/streams/typed', '/streams/plain']) await wire('DELETE', path)
+  })
+
   it('schemas follow their life', async () => {
     const s1 = { name: 's1', content: 'message A {optional string a = 1;}' }
     expect(await wire('POST', '/schemas/protobuf', s1)).toEqual([201, 'protobuf schema s1 is created'])

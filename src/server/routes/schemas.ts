@@ -1,8 +1,8 @@
 /** The schema registry (spec/rest-api.md 3.15). */
 import { IxionError, messageOf } from '../../core/errors.ts'
-import { isObject, type Value, type ValueObject } from '../../core/values.ts'
+import { getField, isObject, type Value, type ValueObject } from '../../core/values.ts'
 import type { Engine } from '../../engine/engine.ts'
-import { type Call, escapeHtml, JSON_TYPE, json, jsonText, parseJson, type Reply, text } from '../http.ts'
+import { type Call, escapeHtml, isTrue, JSON_TYPE, json, jsonText, parseJson, type Reply, text } from '../http.ts'
 import type { Handler, Route } from '../router.ts'
 import { framed, inFrame, wireCode } from '../wire-errors.ts'
 
@@ -50,13 +50,40 @@ export const schemaRoutes: Route[] = [
   [
     'DELETE',
     '/schemas/{type}/{name}',
-    on(async (engine, type, name) => {
-      await plain(`delete ${type} schema ${name} error`, () => engine.schemas.delete(type, name))
+    on(async (engine, type, name, call) => {
+      await plain(`delete ${type} schema ${name} error`, () => {
+        const users = isTrue(call.query.get('force')) ? [] : usersOf(engine, type, name)
+        if (users.length === 0) return engine.schemas.delete(type, name)
+        throw new IxionError('IN_USE', `schema ${type}.${name} is used by ${users.join(', ')}`, {
+          hint: 'Drop or change them first, or delete the schema with ?force=true.',
+        })
+      })
       return text(escapeHtml(`${type} schema ${name} is deleted`))
     }),
   ],
   ['PUT', '/schemas/{type}/{name}/upload', on(upload)],
 ]
+
+/** Streams, tables and rules that name the schema, as `stream demo`. */
+function usersOf(engine: Engine, type: string, name: string): string[] {
+  const names = (format: Value | undefined, id: Value | undefined): boolean =>
+    typeof format === 'string' && format.toLowerCase() === type && typeof id === 'string' && id.split('.')[0] === name
+  const inside = (value: Value | undefined): boolean =>
+    Array.isArray(value)
+      ? value.some(inside)
+      : isObject(value) &&
+        (names(getField(value, 'format'), getField(value, 'schemaId')) || Object.values(value).some(inside))
+  const kinds = ['stream', 'table'] as const
+  const definitions = kinds.flatMap((kind) =>
+    engine
+      .listStreams(kind)
+      .flatMap(({ definition: { name: user, options } }) =>
+        names(options.format, options.schemaId) ? [`${kind} ${user}`] : [],
+      ),
+  )
+  const rules = engine.listRules().filter(({ id }) => inside(JSON.parse(engine.ruleText(id)) as Value))
+  return [...definitions, ...rules.map(({ id }) => `rule ${id}`)]
+}
 
 function bodyOf(call: Call): ValueObject {
   try {
