@@ -10,6 +10,14 @@ import { parseSortKeys } from './sort-keys.ts'
 import { someExpression } from './walk.ts'
 import { isWindowName } from './window-names.ts'
 
+/** Functions of the reference that are native code, image or model plugins, by lower-case name. */
+const nativeFunctions = ['onnx', 'tflite', 'labelimage', 'resize', 'thumbnail', 'image']
+
+function hintFor(name: string): string | undefined {
+  if (!nativeFunctions.includes(name.toLowerCase())) return undefined
+  return `${name} is native code in eKuiper and not part of Ixion; register a function of your own (createEngine) instead`
+}
+
 /** At a name followed by `(`. */
 export function parseCall(r: Reader): CallExpression {
   const token = r.next()
@@ -22,7 +30,7 @@ export function parseCall(r: Reader): CallExpression {
   }
   const trigger = token.text.toLowerCase() === DEDUP_TRIGGER
   const signature = r.options.functions(token.text) ?? (trigger ? dedupTrigger : undefined)
-  if (!signature) throw syntaxError(`function ${token.text} not found`, token)
+  if (!signature) throw syntaxError(`function ${token.text} not found`, token, hintFor(token.text))
   const name = callName(signature, token.text)
   const multiColumn = signature.kind === 'multiColumn'
   if (multiColumn && r.clause !== 'select') {

@@ -98,6 +98,12 @@ describe('errors of SELECT, with their place', () => {
   })
 })
 
+test('functions of native code are named as such', () => {
+  const { message, hint } = failure(() => select('SELECT onnx("m", a) FROM d'))
+  expect(message).toBe('function onnx not found')
+  expect(hint).toContain('native code')
+})
+
 describe('errors of windows', () => {
   const cases: [group: string, message: string][] = [
     ['tumblingwindow(ss)', 'The arguments for tumblingwindow should be 2.\n'],
