@@ -22,7 +22,7 @@ export const commonSourceSpecs: OptionSpecs = {
   delimiter: { type: 'string', default: '', docs: 'delimited: column separator.' },
   format: { type: 'string', default: '', docs: 'Set by the stream.' },
   connectionSelector: { type: 'string', default: '', docs: 'Named connection to share.' },
-  bufferLength: { type: 'int', default: 1024, docs: 'Rows that may wait.' },
+  bufferLength: { type: 'int', default: 1024, docs: 'Accepted for compatibility; the rule option bounds what waits.' },
   lookup: {
     type: 'map',
     docs: 'Lookup tables: cache of answers.',
