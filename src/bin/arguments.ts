@@ -30,4 +30,4 @@ export function serveArguments(given: readonly string[]): ServeArguments {
   return result
 }
 
-const usage = `usage: ixion serve [--etc DIR] [--data DIR] [--log DIR] [--host ADDRESS] [--port PORT]`
+export const usage = `usage: ixion serve [--etc DIR] [--data DIR] [--log DIR] [--host ADDRESS] [--port PORT]`

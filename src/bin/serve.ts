@@ -8,7 +8,7 @@ import { dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Engine } from '../engine/engine.ts'
 import { applyLimits, createApp } from '../server/app.ts'
-import { type ServeArguments, serveArguments } from './arguments.ts'
+import { type ServeArguments, serveArguments, usage } from './arguments.ts'
 import { createLog, type DaemonLog } from './log.ts'
 import { loadSettings, type Paths, type Settings, type Tls } from './settings.ts'
 
@@ -19,6 +19,10 @@ const WARM_UP_DELAY = 50
 
 /** The daemon from its command line. Runs until a signal, `/stop` or a failure ends the process. */
 export async function main(words: readonly string[]): Promise<void> {
+  if (words.some((word) => /^--?h(elp)?$/.test(word))) {
+    process.stdout.write(`${usage}\n`)
+    return
+  }
   try {
     await serve(serveArguments(words))
   } catch (error) {

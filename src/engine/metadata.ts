@@ -156,7 +156,9 @@ export function functionDocuments(): Json[] {
     {
       about: { ...about('Built-in functions.'), helpUrl: languages(''), description: languages('Built-in functions.') },
       name: 'internal',
-      functions: listFunctions().map(functionDocument),
+      functions: listFunctions()
+        .flatMap((f) => [f, ...(f.aliases ?? []).map((name) => ({ ...f, name }))])
+        .map(functionDocument),
     },
   ]
 }

@@ -1,8 +1,10 @@
+import { execFile } from 'node:child_process'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 import { connectAsync } from 'mqtt'
 import { afterEach, describe, expect, it } from 'vitest'
-import { type Daemon, installation, startDaemon } from '../support/daemon.ts'
+import { type Daemon, installation, ixionProgram, startDaemon } from '../support/daemon.ts'
 
 const folders: ReturnType<typeof installation>[] = []
 const daemons: Daemon[] = []
@@ -128,6 +130,11 @@ describe('the daemon', () => {
     const { status, body } = await daemon.request('GET', '/metrics')
     expect(status).toBe(200)
     expect(body).toContain('kuiper_rule_count{status="running"} 0')
+  })
+
+  it('says how to start it when asked for help', async () => {
+    const { stdout } = await promisify(execFile)(process.execPath, [await ixionProgram(), 'serve', '--help'])
+    expect(stdout).toMatch(/^usage: ixion serve /)
   })
 
   it('runs an MQTT broker of its own when asked to', async () => {

@@ -470,6 +470,9 @@ describe('connections, keys, schemas, transfer', () => {
     }
     const [{ functions }] = JSON.parse((await wire('GET', '/metadata/functions'))[1])
     expect(functions.length).toBeGreaterThan(150)
+    const names = functions.map((f: { name: string }) => f.name)
+    expect(names).toEqual(expect.arrayContaining(['ceiling', 'ceil', 'current_date']))
+    expect(new Set(names).size).toBe(names.length)
   })
 
   it('schemas in use are kept, unless the request insists', async () => {

@@ -11,7 +11,7 @@ const root = fileURLToPath(new URL('../..', import.meta.url))
 let built: Promise<string> | undefined
 
 /** Path of the bundled `ixion` program. It lies below node_modules so that packages resolve. */
-function ixionProgram(): Promise<string> {
+export function ixionProgram(): Promise<string> {
   built ??= (async () => {
     const outdir = join(root, 'node_modules', '.cache', `ixion-test-${process.pid}`)
     mkdirSync(outdir, { recursive: true })
