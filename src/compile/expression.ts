@@ -35,6 +35,7 @@ import type {
   Wildcard,
 } from '../sql/ast.ts'
 import { compileCall } from './call.ts'
+import { foldConstants } from './fold-constants.ts'
 import { likeMatcher } from './like.ts'
 
 /** What the closures of one rule share. Row and window of `call` are set per evaluation. */
@@ -246,6 +247,8 @@ function compileMeta(e: MetaReference, _c: ExpressionContext): Evaluate {
 }
 
 function compileBinary(e: BinaryExpression, c: ExpressionContext): Evaluate {
+  const folded = foldConstants(e)
+  if (folded !== e) return compileExpression(folded, c)
   const left = compileExpression(e.left, c)
   const right = compileExpression(e.right, c)
   const operate = operations[e.operator] as BinaryOperation

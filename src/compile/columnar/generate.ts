@@ -10,6 +10,7 @@
 import type { FunctionLookup, ScalarFunction } from '../../functions/contract.ts'
 import { roundHalfAway } from '../../functions/math.ts'
 import type { Expression } from '../../sql/ast.ts'
+import { foldConstants } from '../fold-constants.ts'
 import { columnPath, type OutputField, pathKey, type SelectedRows } from './select-plan.ts'
 import type { ColumnSignature } from './signature.ts'
 import { compareBytes, equalBytes, likeBytes } from './text-bytes.ts'
@@ -245,7 +246,8 @@ class Generator {
     }
   }
 
-  #value(e: Expression): Operand {
+  #value(written: Expression): Operand {
+    const e = foldConstants(written)
     const path = columnPath(e)
     if (path !== null) return this.#column(this.#plan.columnIndex.get(pathKey(path)) as number)
     switch (e.kind) {
