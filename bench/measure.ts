@@ -196,6 +196,9 @@ export function figuresOf(result: RunResult, events: number): Figures {
     peakResidentMB: result.peakResidentMB,
     peakAnonymousMB: result.peakAnonymousMB,
     rowsIn: result.ledgers.rule.received,
+    rowsFiltered: result.ledgers.rule.filtered,
+    rowsDropped: Object.values(result.ledgers.rule.dropped).reduce((sum, n) => sum + n, 0),
+    rowsInFlight: result.ledgers.rule.inFlight,
     rowsOut: Object.values(result.ledgers.sinks)[0]?.emitted ?? 0,
   }
 }

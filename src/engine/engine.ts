@@ -177,7 +177,7 @@ export class Engine {
   }
 
   /** Reads a file that a request names (spec/rest-api.md 1.8). */
-  readLocation(location: string): Promise<Buffer> {
+  readLocation(location: string): Promise<Uint8Array> {
     return readLocation(location, locationRules(this.#environment.options, this.clock))
   }
 

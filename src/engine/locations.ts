@@ -17,7 +17,7 @@ export interface LocationRules {
 const MAX_BYTES = 256 * 1024 * 1024
 const TIMEOUT = 300_000
 
-export async function readLocation(location: string, rules: LocationRules): Promise<Buffer> {
+export async function readLocation(location: string, rules: LocationRules): Promise<Uint8Array> {
   const scheme = /^([a-zA-Z][a-zA-Z0-9+.-]*):/.exec(location)?.[1]?.toLowerCase() ?? ''
   if (scheme === 'file') return readLocal(location, rules)
   if (scheme !== 'http' && scheme !== 'https') {
@@ -41,7 +41,7 @@ export async function readLocation(location: string, rules: LocationRules): Prom
   }
 }
 
-async function readLocal(location: string, rules: LocationRules): Promise<Buffer> {
+async function readLocal(location: string, rules: LocationRules): Promise<Uint8Array> {
   let path: string
   try {
     path = fileURLToPath(location)

@@ -120,7 +120,7 @@ async function contentOf(engine: Engine, call: Call, suffix: string, fileFrame: 
   if (content !== '' && file !== '') throw wrong('Cannot specify both content and file')
   if (content === '' && file === '') throw wrong('must specify content or file')
   if (content !== '') return content
-  return (await inFrame(fileFrame, () => engine.readLocation(file), wireCode.undefined)).toString()
+  return new TextDecoder().decode(await inFrame(fileFrame, () => engine.readLocation(file), wireCode.undefined))
 }
 
 async function importRuleSet(engine: Engine, call: Call, transfer: Transfer): Promise<Reply> {
