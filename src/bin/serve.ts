@@ -47,6 +47,7 @@ async function serve(given: ServeArguments): Promise<void> {
     rotateSize: basic.rotateSize,
     rotateCount: basic.rotateCount,
   })
+  for (const key of settings.unread) log.warn(`kuiper.yaml: ${key} has no effect: Ixion knows no such setting`)
   mkdirSync(paths.data, { recursive: true })
 
   const engine = engineLoader(settings, paths, log)

@@ -165,7 +165,10 @@ export async function readSettings(
     if (isObject(value)) return value
     throw new IxionError('INVALID_PROPERTY', `${file}: ${name} must hold keys and values`, { path: name })
   }
+  const unread: string[] = []
   const read = (name: string, specs: OptionSpecs): ValueObject => {
+    const known = new Set(Object.keys(specs).map((k) => k.toLowerCase()))
+    for (const key of Object.keys(section(name))) if (!known.has(key.toLowerCase())) unread.push(`${name}.${key}`)
     try {
       return validateOptions(specs, section(name), name, { unknown: 'drop' })
     } catch (error) {
@@ -182,7 +185,10 @@ export async function readSettings(
     sink: correctSink(read('sink', given(section('sink'), pick(commonSinkSpecs, sinkDefaults)))),
     source: read('source', sourceSpecs),
     security: read('security', securitySpecs),
+    unread,
   } as unknown as Settings
+  const sections = new Set(['basic', 'rule', 'sink', 'source', 'security'])
+  unread.push(...Object.keys(tree).filter((k) => !sections.has(k.toLowerCase())))
   return checkTls(file, checkKey(file, portOrDefault(settings)))
 }
 

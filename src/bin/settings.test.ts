@@ -35,9 +35,11 @@ describe('settings', () => {
     expect(settings.source).toEqual(defaultSettings.source)
   })
 
-  it('match keys without regard to case, and ignore unknown ones', async () => {
-    write('BASIC:\n  RESTport: 1234\n  unheard: 1\nnowhere: 7\n')
-    expect((await loadSettings(etc, {})).basic.restPort).toBe(1234)
+  it('match keys without regard to case, and name those that nothing reads', async () => {
+    write('BASIC:\n  RESTport: 1234\n  unheard: 1\nrule:\n  qoss: 1\nnowhere: 7\n')
+    const { basic, unread } = await loadSettings(etc, {})
+    expect(basic.restPort).toBe(1234)
+    expect(unread).toEqual(['basic.unheard', 'rule.qoss', 'nowhere'])
   })
 
   it('come from the environment first, typed', async () => {

@@ -45,6 +45,8 @@ export interface Settings {
   readonly sink: ValueObject
   readonly source: { readonly httpServerIp: string; readonly httpServerPort: number; readonly httpServerTls?: Tls }
   readonly security: { readonly tls?: ValueObject; readonly encryption?: ValueObject }
+  /** What the file or the environment sets and nothing reads, as `section.key`. */
+  readonly unread: readonly string[]
 }
 
 /** What holds without a file. The settings description of settings-spec.ts has the same values; a test compares. */
@@ -77,6 +79,7 @@ export const defaultSettings: Settings = {
   sink: {},
   source: { httpServerIp: '0.0.0.0', httpServerPort: 10081 },
   security: {},
+  unread: [],
 }
 
 /** Reads the file and the environment; the YAML library and the description load only when there is something to read. */
