@@ -15,7 +15,8 @@ test('without a locale it is the exact decimal value, halves to even', () => {
 test('it agrees with toFixed wherever the value is no tie', () => {
   fc.assert(
     fc.property(fc.double({ min: -1e20, max: 1e20, noNaN: true }), fc.integer({ min: 0, max: 20 }), (value, places) => {
-      const isTie = !Number.isInteger(value * 10 ** places) && Number.isInteger(value * 10 ** places * 2)
+      // toFixed is exact, so a tie shows as a 5 and zeros behind the kept places.
+      const isTie = /^50*$/.test((value.toFixed(100).split('.')[1] as string).slice(places))
       if (isTie || Object.is(value, -0)) return
       // toFixed prints no sign for what rounds to zero.
       expect(formatDecimal(value, BigInt(places), null).replace(/^-(0\.?0*)$/, '$1')).toBe(
