@@ -30,6 +30,11 @@ export function groupLimit(maxGroups: number): IxionError {
   })
 }
 
+/** What a collection with too many groups fails with: alone, or with policy `fail` the rule. */
+export function tooManyGroups(maxGroups: number, policy: GroupOptions['policy']): Error {
+  return policy === 'fail' ? groupLimit(maxGroups) : new RowError(`more than ${maxGroups} groups`, 'LIMIT')
+}
+
 /** GROUP BY: a collection becomes groups in first-seen order; an error in a dimension aborts the window. */
 export function groupOperator({ dimensions, maxGroups, policy }: GroupOptions): Operator {
   const scope: { window: EvaluationScope['window']; group: null } = { window: null, group: null }
@@ -46,8 +51,7 @@ export function groupOperator({ dimensions, maxGroups, policy }: GroupOptions): 
           const group = groups.get(key)
           if (group) group.push(row)
           else if (groups.size < maxGroups) groups.set(key, [row])
-          else if (policy === 'fail') throw groupLimit(maxGroups)
-          else throw new RowError(`more than ${maxGroups} groups`, 'LIMIT')
+          else throw tooManyGroups(maxGroups, policy)
         }
       } catch (error) {
         out.fail(asRowError(inClause('Group By', error)), batch.events)

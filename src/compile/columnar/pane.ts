@@ -1,17 +1,12 @@
-import type { RowError } from '../../core/errors.ts'
 import type { ValueObject } from '../../core/values.ts'
+import { OpenWindow } from '../../operators/window/open-window.ts'
 import { type GroupAccumulator, grown } from './accumulate.ts'
 
 /** The first row of a group: its JSON text, its columns, or null when only its key is ever read. */
 export type FirstRow = Uint8Array | ValueObject | null
 
 /** One open window: its groups in first-seen order and what is accumulated for them. */
-export class Pane {
-  /** Rows in it, in flight until it fires; of those, rows that found no room for their group. */
-  rows = 0
-  overflow = 0
-  /** The first row that could not be aggregated: the window fails as a whole. */
-  error: RowError | null = null
+export class Pane extends OpenWindow {
   readonly accumulators: readonly GroupAccumulator[]
   /** By group: id of its key, first row, its time. */
   readonly keys: number[] = []
@@ -21,6 +16,7 @@ export class Pane {
   table = new Int32Array(0)
 
   constructor(accumulators: readonly GroupAccumulator[]) {
+    super()
     this.accumulators = accumulators
   }
 

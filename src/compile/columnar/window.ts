@@ -6,16 +6,17 @@
 
 import type { ColumnarOutput } from '../../core/columnar-output.ts'
 import { TEXT } from '../../core/columns.ts'
-import { IxionError, RowError } from '../../core/errors.ts'
+import type { IxionError } from '../../core/errors.ts'
 import { makeRow, type Row } from '../../core/row.ts'
 import { setField, type Value, type ValueObject } from '../../core/values.ts'
 import type { Kernel, ScannedBatch, ScanSettings } from '../../kernel/kernel.ts'
 import { encodeShape } from '../../kernel/shape.ts'
 import { asRowError, inClause, nullIsFalse } from '../../operators/condition.ts'
 import type { Emit, Operator, OperatorContext, State } from '../../operators/contract.ts'
-import { groupKey } from '../../operators/group.ts'
+import { groupKey, groupLimit } from '../../operators/group.ts'
 import { type Aggregation, emitGroups, resultRow, rowScope } from '../../operators/window/aggregation.ts'
 import type { WindowSpec } from '../../operators/window/contract.ts'
+import type { SavedGroup, SavedWindow } from '../../operators/window/open-window.ts'
 import { loadRow, saveRow } from '../../operators/window/row-buffer.ts'
 import { WindowEnds } from '../../operators/window/tumbling-hopping.ts'
 import type { LogicalPlan, PlanNode, WindowNode } from '../../plan/logical.ts'
@@ -204,9 +205,7 @@ function createWindow(parts: Parts): ColumnarWindow {
       if (pane.size < maxGroups) return pane.add(id, first(), time)
     }
     if (spec.limits.policy !== 'dropOldest') {
-      broken ??= new IxionError('LIMIT', `the window has more than ${maxGroups} groups`, {
-        hint: 'raise groupLimit of the rule, group by fewer values, or set limitPolicy to dropOldest',
-      })
+      broken ??= groupLimit(maxGroups)
     }
     return -1
   }
@@ -316,8 +315,7 @@ function createWindow(parts: Parts): ColumnarWindow {
     }
     if (!fired) return
     held -= fired.rows
-    if (fired.rows > fired.overflow) out.consumed(fired.rows - fired.overflow)
-    if (fired.overflow) out.discard('group_limit', fired.overflow)
+    fired.settle(out)
     fired.reset()
     spare ??= fired
     if (panes.size === 0) forgetKeys()
@@ -337,11 +335,11 @@ function createWindow(parts: Parts): ColumnarWindow {
   }
 
   function savePane([end, p]: readonly [number, Pane]): Value {
-    const groups = p.keys.map((id, g): Value => {
+    const groups = p.keys.map((id, g): SavedGroup => {
       const key = keys.length === 0 ? '' : allKeys().textOf(id)
       return [key, saveRow(firstRow(p, g)), p.accumulators.map((a) => a.save(g))]
     })
-    return [end, p.rows, p.overflow, p.error?.message ?? null, groups]
+    return p.save(end, groups)
   }
 
   const operator: Operator = {
@@ -371,15 +369,14 @@ function createWindow(parts: Parts): ColumnarWindow {
     watermark: (at, out) => out.watermark(at),
     save: () => ({ ends: ends.save(), panes: [...panes].filter(([, p]) => p.rows > 0).map(savePane) }),
     load(state) {
-      const s = state as { ends: State; panes: [number, number, number, string | null, [string, Value, Value[]][]][] }
+      const s = state as { ends: State; panes: SavedWindow[] }
       ends.load(s.ends)
       panes = new Map()
       held = 0
-      for (const [end, rowCount, overflow, error, groups] of s.panes) {
+      for (const saved of s.panes) {
+        const [end, , , , groups] = saved
         const p = paneOf(Number(end))
-        p.rows = Number(rowCount)
-        p.overflow = Number(overflow)
-        p.error = error === null ? null : new RowError(error)
+        p.load(saved)
         held += p.rows
         for (const [key, first, states] of groups) {
           const row = loadRow(first)

@@ -1,5 +1,4 @@
 /** Tumbling and hopping windows that keep one accumulator per aggregate and group, and no rows (spec/sql.md 5.5, D15). */
-import { RowError } from '../../core/errors.ts'
 import type { Row, WindowRange } from '../../core/row.ts'
 import type { Value } from '../../core/values.ts'
 import { asRowError, inClause } from '../condition.ts'
@@ -7,6 +6,7 @@ import type { Emit, Evaluate, Operator, OperatorContext, State } from '../contra
 import { groupKey, groupLimit } from '../group.ts'
 import { type AggregateCall, type Aggregation, emitGroups, resultRow, rowScope } from './aggregation.ts'
 import type { WindowSpec } from './contract.ts'
+import { OpenWindow, type SavedGroup, type SavedWindow } from './open-window.ts'
 import { loadRow, saveRow } from './row-buffer.ts'
 import { rowsOf } from './support.ts'
 import { WindowEnds } from './tumbling-hopping.ts'
@@ -21,15 +21,8 @@ interface Group {
   readonly states: unknown[]
 }
 
-/** One open window. */
-class Pane {
+class Pane extends OpenWindow {
   readonly groups = new Map<string, Group>()
-  /** Rows for which this is the last window: in flight until it fires. */
-  last = 0
-  /** Of those, rows that found no room for their group. */
-  overflow = 0
-  /** The first row that could not be aggregated: the window fails as a whole, as a window of rows would. */
-  error: Error | null = null
 }
 
 export function accumulatingWindow(spec: WindowSpec, aggregation: Aggregation): Operator {
@@ -89,7 +82,7 @@ export function accumulatingWindow(spec: WindowSpec, aggregation: Aggregation): 
       return
     }
     held++
-    last.last++
+    last.rows++
     try {
       if (where && !where(row, rowScope)) return
       const key = keyOf(row)
@@ -110,9 +103,8 @@ export function accumulatingWindow(spec: WindowSpec, aggregation: Aggregation): 
     if (pane?.error) out.fail(pane.error, 0)
     else emit(pane, window, out)
     if (!pane) return
-    held -= pane.last
-    if (pane.last > pane.overflow) out.consumed(pane.last - pane.overflow)
-    if (pane.overflow) out.discard('group_limit', pane.overflow)
+    held -= pane.rows
+    pane.settle(out)
   }
   const emit = (pane: Pane | undefined, window: WindowRange, out: Emit): void => {
     try {
@@ -159,29 +151,23 @@ export function accumulatingWindow(spec: WindowSpec, aggregation: Aggregation): 
     },
     save: () => ({
       ends: ends.save(),
-      panes: [...panes].map(([end, pane]) => [
-        end,
-        pane.last,
-        pane.overflow,
-        pane.error?.message ?? null,
-        [...pane.groups].map(([key, g]) => [
-          key,
-          saveRow(g.first),
-          calls.map((c, i) => c.accumulator.save(g.states[i])),
-        ]),
-      ]),
+      panes: [...panes].map(([end, pane]) => {
+        const groups = [...pane.groups].map(
+          ([key, g]): SavedGroup => [key, saveRow(g.first), calls.map((c, i) => c.accumulator.save(g.states[i]))],
+        )
+        return pane.save(end, groups)
+      }),
     }),
     load(state) {
-      const s = state as { ends: State; panes: [number, number, number, string | null, [string, Value, Value[]][]][] }
+      const s = state as { ends: State; panes: SavedWindow[] }
       ends.load(s.ends)
       panes = new Map()
       held = 0
-      for (const [end, last, overflow, error, groups] of s.panes) {
+      for (const saved of s.panes) {
+        const [end, , , , groups] = saved
         const pane = paneOf(Number(end))
-        pane.last = Number(last)
-        pane.overflow = Number(overflow)
-        pane.error = error === null ? null : new RowError(error)
-        held += pane.last
+        pane.load(saved)
+        held += pane.rows
         for (const [key, first, states] of groups) {
           const loaded = calls.map((c, i) => c.accumulator.load(states[i] as Value))
           pane.groups.set(key, { first: loadRow(first), states: loaded })

@@ -1,10 +1,9 @@
 /** Aggregates of a window kept as values instead of rows: what they are, and their computation over a range (spec/sql.md 5.5). */
-import { RowError } from '../../core/errors.ts'
 import { makeRow, type Row, type WindowRange } from '../../core/row.ts'
 import type { Value } from '../../core/values.ts'
 import { asRowError, inClause, type Predicate } from '../condition.ts'
 import type { Emit, Evaluate, EvaluationScope, State } from '../contract.ts'
-import { groupKey, groupLimit } from '../group.ts'
+import { groupKey, tooManyGroups } from '../group.ts'
 import type { WindowLimits } from './contract.ts'
 import { RowBuffer } from './row-buffer.ts'
 import { enforce, release, type WindowContent } from './support.ts'
@@ -134,8 +133,7 @@ export function valueContent(limits: WindowLimits, aggregation: Aggregation): Wi
       const list = positions.get(group)
       if (list) list.push(i)
       else if (positions.size < aggregation.maxGroups) positions.set(group, [i])
-      else if (limits.policy === 'fail') throw groupLimit(aggregation.maxGroups)
-      else throw new RowError(`more than ${aggregation.maxGroups} groups`, 'LIMIT')
+      else throw tooManyGroups(aggregation.maxGroups, limits.policy)
     }
     return positions
   }
