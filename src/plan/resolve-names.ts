@@ -15,6 +15,7 @@ import type {
 } from '../sql/ast.ts'
 import type { PlanEnvironment } from './environment.ts'
 import { planError } from './errors.ts'
+import { mapWindow } from './nodes.ts'
 import { type PlannedSource, type SourceSet, suggestName } from './sources.ts'
 import { type Rewriter, rewriter, walk } from './tree.ts'
 
@@ -101,23 +102,11 @@ export function resolveNames(statement: SelectStatement, sources: SourceSet, env
   const maybe = (e: Expression | null): Expression | null => (e === null ? null : resolve(e))
   const joins = statement.joins.map((j) => maybe(j.on))
   const where = maybe(statement.where)
-  const window = statement.window && resolveWindow(statement.window, resolve)
+  const window = statement.window && mapWindow(statement.window, resolve)
   const dimensions = statement.dimensions.map(resolve)
   const having = maybe(statement.having)
   const orderBy = statement.orderBy.map((key) => ({ ...key, expression: resolve(key.expression) }))
   return { fields: outputFields, joins, where, window, dimensions, having, orderBy, aliases: aliasReferences, replaced }
-}
-
-function resolveWindow(window: Window, resolve: Rewriter): Window {
-  const maybe = (e: Expression | null): Expression | null => (e === null ? null : resolve(e))
-  return {
-    ...window,
-    filter: maybe(window.filter),
-    when: maybe(window.when),
-    begin: maybe(window.begin),
-    emit: maybe(window.emit),
-    partition: window.partition.map(resolve),
-  }
 }
 
 function expressionResolver(

@@ -125,9 +125,14 @@ export function createDecider({ decoder, types, findLoop }: DeciderOptions): Dec
 
   /** A whole payload, as the general decoder sees it. */
   function generalPayload(payload: Uint8Array): void {
+    generalRows(() => decoder.decode(payload))
+  }
+
+  /** Rows of one payload: all of them are good, or none is. */
+  function generalRows(decode: () => ValueObject[]): void {
     let rows: ValueObject[]
     try {
-      rows = decoder.decode(payload)
+      rows = decode()
     } catch (error) {
       received++
       failed(error, true)
@@ -199,7 +204,8 @@ export function createDecider({ decoder, types, findLoop }: DeciderOptions): Dec
           row++
         }
         received -= row - first
-        generalRows(batch, first, row)
+        const end = row
+        generalRows(() => decodeRows(batch, first, end))
         continue
       }
       if (nextBail < undecided && bails[nextBail] === row) {
@@ -234,18 +240,11 @@ export function createDecider({ decoder, types, findLoop }: DeciderOptions): Dec
     return decoder.decode(text)[0] as ValueObject
   }
 
-  /** Rows of one payload whose values may not be of the declared types: all of them are good, or none is (spec/sql.md 2.2). */
-  function generalRows(batch: ScannedBatch, first: number, end: number): void {
+  /** Rows of one payload whose values may not be of the declared types (spec/sql.md 2.2). */
+  function decodeRows(batch: ScannedBatch, first: number, end: number): ValueObject[] {
     const rows: ValueObject[] = []
-    try {
-      for (let r = first; r < end; r++) rows.push(decodeRow(batch, r))
-    } catch (error) {
-      received++
-      failed(error, true)
-      return
-    }
-    received += rows.length
-    for (const row of rows) generalRow(row)
+    for (let r = first; r < end; r++) rows.push(decodeRow(batch, r))
+    return rows
   }
 
   function failedBytes(batch: ScannedBatch, failure: ScanFailure): Uint8Array {

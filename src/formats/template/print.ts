@@ -1,6 +1,6 @@
 /** How templates print values: Go's `%v` for text, `print`, `println`. */
 import { RowError } from '../../core/errors.ts'
-import { floatText, goText } from '../../core/go-text.ts'
+import { goText } from '../../core/go-text.ts'
 import { compareText } from '../../core/text-order.ts'
 import { Instant } from '../../core/values.ts'
 import { type Dict, GoInt, MAX_VALUE_DEPTH, member, Opaque, tooDeep, type V } from './values.ts'
@@ -12,18 +12,7 @@ export function displayText(value: V, limit: number): string {
 
 /** `%v`; `limit` bounds the length of the result. */
 export function valueText(value: V, limit: number): string {
-  switch (typeof value) {
-    case 'string':
-      return value
-    case 'number':
-      return floatText(value)
-    case 'bigint':
-    case 'boolean':
-      return String(value)
-    case 'undefined':
-      return '<nil>'
-  }
-  return containerText(value, limit, 0)
+  return typeof value === 'object' ? containerText(value, limit, 0) : goText(value)
 }
 
 export function tooLong(limit: number): never {
@@ -31,7 +20,7 @@ export function tooLong(limit: number): never {
 }
 
 function containerText(value: V, limit: number, depth: number): string {
-  if (typeof value !== 'object') return valueText(value, limit)
+  if (typeof value !== 'object') return goText(value)
   if (value === null) return '<nil>'
   if (value instanceof GoInt) return value.text ?? String(value.value)
   if (value instanceof Opaque) return value.text
