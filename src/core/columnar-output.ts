@@ -13,3 +13,11 @@ export interface ColumnarCounts {
   readonly emitted: number
   readonly filtered: number
 }
+
+/** Takes the encoded results of windows, which leave when a window ends. */
+export interface ResultOutput {
+  /** Messages of one row in order, each ended by a line feed; `payload` is valid only during the call. */
+  lines(payload: Uint8Array, rows: number): void
+  /** One message that holds `rows` rows; the payload becomes the receiver's. */
+  message(payload: Uint8Array, rows: number): void
+}

@@ -40,11 +40,12 @@ export interface Metered {
 
 /** True when payloads may go to the rule undecoded; the plan itself is asked later. */
 function laneIsPossible(planned: PlannedRule): boolean {
-  return (
-    sourceFits(planned) &&
-    planned.sinks.length > 0 &&
-    planned.sinks.every((sink) => fits(sink, planned.sinks[0] as ResolvedSink))
-  )
+  return sourceFits(planned) && sinksFit(planned)
+}
+
+/** Every sink takes the same plain JSON. */
+function sinksFit({ sinks }: PlannedRule): boolean {
+  return sinks.length > 0 && sinks.every((sink) => fits(sink, sinks[0] as ResolvedSink))
 }
 
 /** One stream that hands over plain JSON. */
@@ -138,9 +139,16 @@ export interface WindowLane {
   /** The operator in place of the plan's window; null where this window has no columnar form. */
   operator(plan: LogicalPlan, options: ColumnarWindowOptions): Operator | null
   /** After `operator` has been asked: the way in for payloads, or null. */
-  lane(
-    metrics: Pick<LaneMetrics, 'decoder' | 'filter'> & { readonly window: NodeMetrics | undefined },
-  ): ColumnarLane | null
+  lane(metrics: WindowMetrics): ColumnarLane | null
+}
+
+export interface WindowMetrics extends Pick<LaneMetrics, 'decoder' | 'filter' | 'project'> {
+  readonly window: NodeMetrics | undefined
+  /** Operators that the window does the work of. */
+  readonly absorbed: readonly NodeMetrics[]
+  readonly having: NodeMetrics | undefined
+  /** Transform and encode of every sink. */
+  readonly sinks: readonly { readonly transform: NodeMetrics; readonly encode: NodeMetrics }[]
 }
 
 /** Null when the rule's source does not hand over plain JSON of one stream. */
@@ -155,30 +163,50 @@ export async function createWindowLane(
   const fields = planned.plan.sources[0]?.fields ?? node.definition.fields
   const decode = decodeOptions(environment, source, wantedColumns(node, fields))
   const decoder = (await loadFormat('json')).decoder(decode, environment.schemas)
+  const sendSingle = sinksFit(planned) ? (planned.sinks[0] as ResolvedSink).common.sendSingle : null
   let window: ColumnarWindow | null = null
   return {
     operator(plan, options) {
-      window = compileColumnarWindow(plan, { expressions, decoder, decode }, options)
+      window = compileColumnarWindow(plan, { expressions, decoder, decode, sendSingle }, options)
       return window?.operator ?? null
     },
     lane(metrics) {
       if (!window) return null
-      const { process } = window
+      const { process, connect } = window
       return {
+        connect: (results) =>
+          connect({
+            ...results,
+            sent(rows) {
+              const messages = sendSingle ? rows : Math.min(rows, 1)
+              const kept = Math.min(rows, 1)
+              credit(metrics.window, 0, 1)
+              for (const node of metrics.absorbed) credit(node, 1, 1)
+              credit(metrics.having, 1, kept)
+              credit(metrics.project, kept, kept)
+              for (const sink of metrics.sinks) {
+                credit(sink.transform, kept, messages)
+                credit(sink.encode, messages, messages)
+              }
+            },
+          }),
         process(delivery, output) {
           let undecoded = 0
+          let failed = 0
           const counts = process(delivery, {
             failed(error, events, decoding) {
               if (decoding) undecoded += events
-              ;(decoding ? metrics.decoder : metrics.window)?.exception(error.message, events)
+              else failed += events
+              ;(decoding ? metrics.decoder : metrics.filter)?.exception(error.message, events)
               output.failed(error, events, decoding)
             },
           })
           const decoded = counts.received - undecoded
+          const passed = decoded - failed - counts.filtered
           credit(metrics.decoder, counts.received, decoded)
-          credit(metrics.filter, decoded, decoded - counts.filtered)
-          credit(metrics.window, decoded - counts.filtered, 0)
-          return { ...counts, emitted: 0 }
+          credit(metrics.filter, decoded, passed)
+          credit(metrics.window, passed, 0)
+          return { received: counts.received, emitted: 0, filtered: counts.filtered + counts.outside }
         },
       }
     },

@@ -7,7 +7,7 @@ import { NodeMetrics } from '../runtime/metrics.ts'
 import type { RuleRunner } from '../runtime/rule-runner.ts'
 import type { Attachment, StreamRunner } from '../runtime/stream-runner.ts'
 import { wantedColumns } from './column-types.ts'
-import { createColumnarLane, type StatelessLane } from './columnar-lane.ts'
+import { createColumnarLane, type StatelessLane, type WindowMetrics } from './columnar-lane.ts'
 import type { EngineEnvironment } from './environment.ts'
 import type { PlannedRule } from './planned-rule.ts'
 import type { RuleOperators } from './rule-operators.ts'
@@ -122,7 +122,15 @@ async function takeUndecoded(
   const named = (kind: string): NodeMetrics | undefined => runner.stages.find((s) => s.operator.name === kind)?.metrics
   const [decoder] = metrics
   const filter = named('filter')
-  const window = operators.windowLane?.lane({ decoder, filter, window: named('inc_agg_window') })
+  const window = operators.windowLane?.lane({
+    decoder,
+    filter,
+    window: named('inc_agg_window'),
+    absorbed: absorbedBy(runner, 'inc_agg_window'),
+    having: named('having'),
+    project: named('project'),
+    sinks: sinks.map(({ chainMetrics: [transform, encode] }) => ({ transform, encode })) as WindowMetrics['sinks'],
+  })
   if (window) {
     runner.useColumnarLane(window)
     return { metrics, shareable: null }
@@ -136,6 +144,13 @@ async function takeUndecoded(
   if (!stateless) return null
   runner.useColumnarLane(stateless)
   return { metrics, shareable: stateless }
+}
+
+/** Counters of operators whose work a window does: what stands behind it and is neither HAVING nor projection. */
+function absorbedBy(runner: RuleRunner, window: string): readonly NodeMetrics[] {
+  const at = runner.stages.findIndex((stage) => stage.operator.name === window)
+  const behind = at < 0 ? [] : runner.stages.slice(at + 1)
+  return behind.filter(({ operator: { name } }) => name !== 'having' && name !== 'project').map((s) => s.metrics)
 }
 
 /**

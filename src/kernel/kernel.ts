@@ -222,7 +222,7 @@ export function createKernel(dictionarySize: DictionarySize | null = null): Kern
         return kernel.textId(t.block, t.scratch, text.length)
       },
       text(id) {
-        const entry = (t.entries >> 2) + 4 * id
+        const entry = (t.entries >> 2) + 8 * id
         const start = words[entry + 1] as number
         return bytes.subarray(start, start + (words[entry + 2] as number))
       },

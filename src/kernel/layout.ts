@@ -90,7 +90,8 @@ export function planDictionary(base: number, size: { ids: number; textBytes: num
     block: place(36),
     slots: place(slotCount * 4),
     slotCount,
-    entries: place(size.ids * 16),
+    // On cache lines, two a line.
+    entries: (place(size.ids * 32 + 48) + 63) & ~63,
     texts: place(size.textBytes),
     scratch: place(scratchBytes),
     scratchBytes,

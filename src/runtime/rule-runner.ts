@@ -157,6 +157,15 @@ export class RuleRunner {
   /** Undecoded payloads go through this chain instead of the operators. Set before the rule starts. */
   useColumnarLane(lane: ColumnarLane): void {
     this.#columnar = lane
+    const { sinks } = this.#o
+    lane.connect?.({
+      lines: (payload, rows) => {
+        for (const sink of sinks) sink.offerLines(payload, rows)
+      },
+      message: (payload, rows) => {
+        for (const sink of sinks) sink.offerMessage(payload, rows)
+      },
+    })
   }
 
   start(): void {

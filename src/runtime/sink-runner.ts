@@ -105,6 +105,12 @@ export class SinkRunner {
     else this.#enqueue([linesItem(payload, rows, last)])
   }
 
+  /** An encoded message that holds several rows; the payload is the sink's from here on. */
+  offerMessage(payload: Uint8Array, rows: number): void {
+    this.ledger.received += rows
+    this.#enqueue([{ payload, value: null, dynamic: noDynamic, rows }])
+  }
+
   #enqueueLine(message: Uint8Array): void {
     const last = this.#queue.at(-1)
     if (isLines(last) && addLine(last, message)) this.#queuedRows++

@@ -1,9 +1,9 @@
 /**
- * Aggregates over typed arrays, one slot per group. Plain numbers are added up in place; a value that needs more (another
+ * Aggregates over a typed array, some slots per group. Plain numbers are added up in place; a value that needs more (another
  * kind, an integer sum beyond the safe range, any other aggregate) moves its group to the function's own accumulator, so that
  * results and errors are the function's.
  */
-import { FLOAT, INT, NULL } from '../../core/columns.ts'
+import { type Column, FLOAT, INT, NULL } from '../../core/columns.ts'
 import type { Value } from '../../core/values.ts'
 import type { AggregateCall } from '../../operators/window/aggregation.ts'
 import type { Argument } from './cells.ts'
@@ -21,28 +21,58 @@ export interface GroupAccumulator {
   addValues(group: number, values: readonly Value[]): void
   /** Throws RowError, as the function does. */
   result(group: number): Value
+  /**
+   * Kind of the results of groups below `size`: all float64 or null, all int64 in the safe range or null, or null = they have no
+   * columnar form.
+   */
+  resultClass(size: number): ResultClass | null
+  /** Writes the results of groups `from` to `to` to a column's rows from 0 on; false when one has no columnar form after all. */
+  fill(column: Column, from: number, to: number): boolean
   save(group: number): Value
   load(group: number, state: Value): void
-  /** Room for group numbers below `size`. */
-  reserve(size: number): void
-  /** Forgets the first `size` groups. */
-  reset(size: number): void
+  /** Forgets all groups, once their slots are cleared. */
+  reset(): void
 }
+
+/** The numbers of all aggregates of a window, those of one group side by side: a group costs one visit to memory. */
+export class Slots {
+  data = new Float64Array(0)
+  /** Numbers a group. */
+  width = 0
+
+  /** Before the first group: room for `count` numbers; returns where in a group they are. */
+  claim(count: number): number {
+    const at = this.width
+    this.width += count
+    return at
+  }
+
+  /** Room for groups below `size`; new ones are zero. */
+  reserve(size: number): void {
+    this.data = grown(this.data, size * this.width)
+  }
+
+  clear(size: number): void {
+    this.data.fill(0, 0, size * this.width)
+  }
+}
+
+export type ResultClass = 'float' | 'int'
 
 export type ReadCell = (argument: Argument, row: number) => Value
 
 /** `rowsOnly`: count(*), whose argument is the row itself. */
-export function groupAccumulator(call: AggregateCall, rowsOnly: boolean): GroupAccumulator {
+export function groupAccumulator(call: AggregateCall, rowsOnly: boolean, slots: Slots): GroupAccumulator {
   switch (call.functionName) {
     case 'count':
-      return counting(call, rowsOnly)
+      return counting(call, rowsOnly, slots)
     case 'sum':
     case 'avg':
-      return numeric(call, SUM)
+      return numeric(call, SUM, slots)
     case 'min':
-      return numeric(call, MIN)
+      return numeric(call, MIN, slots)
     case 'max':
-      return numeric(call, MAX)
+      return numeric(call, MAX, slots)
     default:
       return general(call)
   }
@@ -69,52 +99,96 @@ function general(call: AggregateCall): GroupAccumulator {
     },
     addValues: (group, values) => call.accumulator.add(stateOf(group), values),
     result: (group) => call.accumulator.result(stateOf(group)),
+    ...resultsAsValues((group) => call.accumulator.result(stateOf(group))),
     save: (group) => call.accumulator.save(stateOf(group)),
     load: (group, state) => {
       states[group] = call.accumulator.load(state)
     },
-    reserve: () => {},
     reset: () => {
       states.length = 0
     },
   }
 }
 
-function counting(call: AggregateCall, rowsOnly: boolean): GroupAccumulator {
-  let rows = new Float64Array(0)
-  let known = new Float64Array(0)
-  const state = (group: number): Value => ({ rows: rows[group] as number, count: known[group] as number })
-  const toState = (group: number): unknown => call.accumulator.load(state(group))
+/** Results made one by one; those that are numbers or null have a columnar form. */
+function resultsAsValues(result: (group: number) => Value): Pick<GroupAccumulator, 'resultClass' | 'fill'> {
+  return {
+    resultClass(size) {
+      let found: ResultClass | null = null
+      for (let group = 0; group < size; group++) {
+        const value = result(group)
+        if (value === null) continue
+        const own = typeof value === 'number' ? 'float' : typeof value === 'bigint' ? 'int' : null
+        if (own === null || (found !== null && own !== found)) return null
+        found = own
+      }
+      return found ?? 'float'
+    },
+    fill(column, from, to) {
+      for (let group = from; group < to; group++) {
+        const value = result(group)
+        if (value === null) put(column, group - from, NULL, 0)
+        else if (!put(column, group - from, typeof value === 'bigint' ? INT : FLOAT, Number(value))) return false
+      }
+      return true
+    },
+  }
+}
+
+/** False for numbers that have no JSON text, or whose integer is not exact. */
+function put(column: Column, row: number, kind: number, number: number): boolean {
+  if (kind === INT ? number > SAFE || number < -SAFE : number - number !== 0) return false
+  column.kinds[row] = kind
+  column.numbers[row] = number
+  column.kindMask |= 1 << kind
+  return true
+}
+
+function counting(call: AggregateCall, rowsOnly: boolean, slots: Slots): GroupAccumulator {
+  /** Rows, and how many of them had a value. */
+  const first = slots.claim(rowsOnly ? 1 : 2)
+  const known = rowsOnly ? first : first + 1
+  const toState = (group: number): unknown => {
+    const { data, width } = slots
+    const at = group * width
+    return call.accumulator.load({ rows: data[at + first] as number, count: data[at + known] as number })
+  }
   return {
     add(args, selected, groups, from, to) {
+      const { data, width } = slots
       const kinds = args[0]?.column.kinds
       for (let i = from; i < to; i++) {
         const group = groups[i] as number
         if (group < 0) continue
-        rows[group] = (rows[group] as number) + 1
-        if (rowsOnly || !kinds || (kinds[selected[i] as number] as number) > NULL)
-          known[group] = (known[group] as number) + 1
+        const at = group * width + first
+        data[at] = (data[at] as number) + 1
+        if (!rowsOnly && (!kinds || (kinds[selected[i] as number] as number) > NULL))
+          data[at + 1] = (data[at + 1] as number) + 1
       }
     },
     addValues(group, values) {
-      rows[group] = (rows[group] as number) + 1
-      if (values[0] != null) known[group] = (known[group] as number) + 1
+      const { data, width } = slots
+      const at = group * width + first
+      data[at] = (data[at] as number) + 1
+      if (!rowsOnly && values[0] != null) data[at + 1] = (data[at + 1] as number) + 1
     },
-    result: (group) => BigInt(known[group] as number),
+    result: (group) => BigInt(slots.data[group * slots.width + known] as number),
+    resultClass: () => 'int',
+    fill(column, from, to) {
+      const { data, width } = slots
+      for (let group = from; group < to; group++) column.numbers[group - from] = data[group * width + known] as number
+      column.kinds.fill(INT, 0, to - from)
+      column.kindMask |= 1 << INT
+      return true
+    },
     save: (group) => call.accumulator.save(toState(group)),
     load(group, saved) {
       const s = saved as { rows: number; count: number }
-      rows[group] = Number(s.rows)
-      known[group] = Number(s.count)
+      const at = group * slots.width
+      slots.data[at + first] = Number(s.rows)
+      slots.data[at + known] = Number(s.count)
     },
-    reserve(size) {
-      rows = grown(rows, size)
-      known = grown(known, size)
-    },
-    reset(size) {
-      rows.fill(0, 0, size)
-      known.fill(0, 0, size)
-    },
+    reset: () => {},
   }
 }
 
@@ -123,29 +197,30 @@ const SUM = 0
 const MIN = 1
 const MAX = 2
 
-/** How a group's value is kept. */
-const UNSEEN = 0
-const FLOATS = 1
-const INTEGERS = 2
-const GENERAL = 3
+/**
+ * How a group's value is kept is told by its count: n > 0 float64 values, -n < 0 int64 values, 0 = none yet, or GENERAL: in the
+ * function's own accumulator.
+ */
+const GENERAL = Number.NEGATIVE_INFINITY
 
 const SAFE = Number.MAX_SAFE_INTEGER
 
 /** sum, avg, min, max. The states of their accumulators are {total, count, error} and {best, error}. */
-function numeric(call: AggregateCall, operation: number): GroupAccumulator {
-  let modes = new Uint8Array(0)
-  let kept = new Float64Array(0)
-  let counts = new Float64Array(0)
+function numeric(call: AggregateCall, operation: number, slots: Slots): GroupAccumulator {
+  /** The value, and the count. */
+  const first = slots.claim(2)
   const states = new Map<number, unknown>()
+  const isAverage = call.functionName === 'avg'
+  const countOf = (group: number): number => slots.data[group * slots.width + first + 1] as number
 
   const toState = (group: number): unknown => {
-    const mode = modes[group] as number
-    if (mode === GENERAL) return states.get(group)
-    if (mode === UNSEEN) return call.accumulator.create()
-    const number = kept[group] as number
-    const value = mode === INTEGERS ? BigInt(number) : number
+    const count = countOf(group)
+    if (count === GENERAL) return states.get(group)
+    if (count === 0) return call.accumulator.create()
+    const number = slots.data[group * slots.width + first] as number
+    const value = count < 0 ? BigInt(number) : number
     return call.accumulator.load(
-      operation === SUM ? { total: value, count: counts[group] as number, error: null } : { best: value, error: null },
+      operation === SUM ? { total: value, count: Math.abs(count), error: null } : { best: value, error: null },
     )
   }
   const addGenerally = (group: number, value: Value): void => {
@@ -153,7 +228,7 @@ function numeric(call: AggregateCall, operation: number): GroupAccumulator {
     if (state === undefined) {
       state = toState(group)
       states.set(group, state)
-      modes[group] = GENERAL
+      slots.data[group * slots.width + first + 1] = GENERAL
     }
     call.accumulator.add(state, [value])
   }
@@ -163,14 +238,27 @@ function numeric(call: AggregateCall, operation: number): GroupAccumulator {
     return better ? value : old
   }
   /** False when the value does not fit the group's plain form. */
-  const addPlainly = (group: number, value: number, mode: number): boolean => {
-    const seen = modes[group] as number
-    if (seen !== mode && seen !== UNSEEN) return false
-    const next = seen === UNSEEN && operation !== SUM ? value : combine(kept[group] as number, value)
-    if (mode === INTEGERS && (next > SAFE || next < -SAFE)) return false
-    kept[group] = next
-    counts[group] = (counts[group] as number) + 1
-    modes[group] = mode
+  const addPlainly = (group: number, value: number, integer: boolean): boolean => {
+    const { data, width } = slots
+    const at = group * width + first
+    const count = data[at + 1] as number
+    if (count === GENERAL || (integer ? count > 0 : count < 0)) return false
+    const next = count === 0 && operation !== SUM ? value : combine(data[at] as number, value)
+    if (integer && (next > SAFE || next < -SAFE)) return false
+    data[at] = next
+    data[at + 1] = integer ? count - 1 : count + 1
+    return true
+  }
+
+  const result = (group: number): Value => {
+    const count = countOf(group)
+    if (!(count > 0)) return call.accumulator.result(toState(group))
+    const value = slots.data[group * slots.width + first] as number
+    return isAverage ? value / count : value
+  }
+  const asValues = resultsAsValues(result)
+  const allFloats = (from: number, to: number): boolean => {
+    for (let group = from; group < to; group++) if (!(countOf(group) > 0)) return false
     return true
   }
 
@@ -178,9 +266,7 @@ function numeric(call: AggregateCall, operation: number): GroupAccumulator {
     add([argument], selected, groups, from, to, read) {
       const { column, int64 } = argument as Argument
       const { kinds, numbers } = column
-      const mode = modes
-      const old = kept
-      const count = counts
+      const { data, width } = slots
       for (let i = from; i < to; i++) {
         const group = groups[i] as number
         if (group < 0) continue
@@ -189,49 +275,52 @@ function numeric(call: AggregateCall, operation: number): GroupAccumulator {
         if (kind <= NULL) continue
         const value = numbers[row] as number
         if (kind <= FLOAT && kind >= INT) {
-          if (!int64 && mode[group] === FLOATS) {
-            if (operation === SUM) {
-              old[group] = (old[group] as number) + value
-              count[group] = (count[group] as number) + 1
-            } else if (operation === MIN ? value < (old[group] as number) : value > (old[group] as number))
-              old[group] = value
+          const at = group * width + first
+          const count = data[at + 1] as number
+          if (!int64 && count > 0) {
+            const old = data[at] as number
+            if (operation === SUM) data[at] = old + value
+            else if (operation === MIN ? value < old : value > old) data[at] = value
+            data[at + 1] = count + 1
             continue
           }
-          if (addPlainly(group, value, int64 && kind === INT ? INTEGERS : FLOATS)) continue
+          if (addPlainly(group, value, int64 && kind === INT)) continue
         }
         addGenerally(group, read(argument as Argument, row))
       }
     },
     addValues(group, [value = null]) {
       if (value === null) return
-      if (typeof value === 'number' && addPlainly(group, value, FLOATS)) return
+      if (typeof value === 'number' && addPlainly(group, value, false)) return
       addGenerally(group, value)
     },
-    result(group) {
-      if (modes[group] !== FLOATS) return call.accumulator.result(toState(group))
-      const value = kept[group] as number
-      return call.functionName === 'avg' ? value / (counts[group] as number) : value
+    result,
+    resultClass: (size) => (allFloats(0, size) ? 'float' : asValues.resultClass(size)),
+    fill(column, from, to) {
+      if (!allFloats(from, to)) return asValues.fill(column, from, to)
+      const { data, width } = slots
+      const { numbers } = column
+      let finite = true
+      for (let group = from; group < to; group++) {
+        const at = group * width + first
+        const value = isAverage ? (data[at] as number) / (data[at + 1] as number) : (data[at] as number)
+        if (value - value !== 0) finite = false
+        numbers[group - from] = value
+      }
+      column.kinds.fill(FLOAT, 0, to - from)
+      column.kindMask |= 1 << FLOAT
+      return finite
     },
     save: (group) => call.accumulator.save(toState(group)),
     load(group, saved) {
       states.set(group, call.accumulator.load(saved))
-      modes[group] = GENERAL
+      slots.data[group * slots.width + first + 1] = GENERAL
     },
-    reserve(size) {
-      modes = grown(modes, size)
-      kept = grown(kept, size)
-      counts = grown(counts, size)
-    },
-    reset(size) {
-      modes.fill(UNSEEN, 0, size)
-      kept.fill(0, 0, size)
-      counts.fill(0, 0, size)
-      states.clear()
-    },
+    reset: () => states.clear(),
   }
 }
 
-export function grown<T extends Float64Array | Uint8Array | Int32Array>(array: T, size: number): T {
+export function grown<T extends Float64Array | Uint8Array | Int32Array | Uint32Array>(array: T, size: number): T {
   if (array.length >= size) return array
   const larger = new (array.constructor as new (n: number) => T)(Math.max(size, 2 * array.length, 64))
   larger.set(array)

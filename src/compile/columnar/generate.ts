@@ -11,7 +11,7 @@ import type { FunctionLookup, ScalarFunction } from '../../functions/contract.ts
 import { roundHalfAway } from '../../functions/math.ts'
 import type { Expression } from '../../sql/ast.ts'
 import { foldConstants } from '../fold-constants.ts'
-import { columnPath, type OutputField, pathKey, type SelectedRows } from './select-plan.ts'
+import { columnKey, type OutputField, type SelectedRows } from './select-plan.ts'
 import type { ColumnSignature } from './signature.ts'
 import { compareBytes, equalBytes, likeBytes } from './text-bytes.ts'
 
@@ -42,6 +42,8 @@ export type Loop = (
 
 export interface LoopPlan {
   readonly filter: Expression | null
+  /** A null condition leaves the row undecided instead of filtering it: it is an error there (HAVING). Default false. */
+  readonly nullFails?: boolean
   readonly outputs: readonly OutputField[]
   readonly columnIndex: ReadonlyMap<string, number>
   /** Ranges of text constants in the output program, by value. */
@@ -133,8 +135,8 @@ export function outputColumns(plan: Pick<LoopPlan, 'outputs' | 'columnIndex'>): 
 
 function scannedColumn(e: Expression, index: ReadonlyMap<string, number>): number | null {
   if (e.kind === 'alias') return scannedColumn(e.expression, index)
-  const path = columnPath(e)
-  return path === null ? null : (index.get(pathKey(path)) as number)
+  const key = columnKey(e)
+  return key === null ? null : (index.get(key) ?? null)
 }
 
 class Generator {
@@ -208,8 +210,12 @@ class Generator {
   }
 
   #filter(o: Operand): void {
-    if (o.type === 'null') this.#emit('if(true)continue row;')
-    else if (o.type === 'bool') this.#emit(`if(${o.nul ? `${o.nul}||` : ''}!${o.value})continue row;`)
+    const nullFails = this.#plan.nullFails ?? false
+    if (o.type === 'null') this.#emit(`if(true)${nullFails ? 'break bail' : 'continue row'};`)
+    else if (nullFails && o.nul) {
+      this.#bail(o.nul)
+      this.#filter({ ...o, nul: null })
+    } else if (o.type === 'bool') this.#emit(`if(${o.nul ? `${o.nul}||` : ''}!${o.value})continue row;`)
     else {
       // a non-boolean condition is an error, a null one is false
       if (o.nul) this.#emit(`if(${o.nul})continue row;`)
@@ -248,8 +254,9 @@ class Generator {
 
   #value(written: Expression): Operand {
     const e = foldConstants(written)
-    const path = columnPath(e)
-    if (path !== null) return this.#column(this.#plan.columnIndex.get(pathKey(path)) as number)
+    const key = columnKey(e)
+    const column = key === null ? undefined : this.#plan.columnIndex.get(key)
+    if (column !== undefined) return this.#column(column)
     switch (e.kind) {
       case 'integer': {
         const value = Number(e.value)

@@ -23,8 +23,8 @@ export interface RowTaker {
   passed(kernel: Kernel, batch: ScannedBatch, from: number, to: number, refuse: (row: number) => void): void
   /** A batch whose rows come in many small parts begins and ends. */
   mixed(begins: boolean): void
-  /** A message for the general evaluator; false = filtered. */
-  message(message: ValueObject, timestamp: number): boolean
+  /** A message for the general evaluator; false = filtered. `row` is its number in the batch, -1 = it has none. */
+  message(message: ValueObject, timestamp: number, row: number): boolean
   failed(error: Error, decoding: boolean): void
 }
 
@@ -112,10 +112,10 @@ export function createDecider({ decoder, types, findLoop }: DeciderOptions): Dec
     taker.failed(error, decoding)
   }
 
-  function generalRow(message: ValueObject): void {
+  function generalRow(message: ValueObject, row = -1): void {
     let kept: boolean
     try {
-      kept = taker.message(message, timestamp)
+      kept = taker.message(message, timestamp, row)
     } catch (error) {
       failed(error, false)
       return
@@ -232,7 +232,7 @@ export function createDecider({ decoder, types, findLoop }: DeciderOptions): Dec
       failed(error, true)
       return
     }
-    generalRow(message)
+    generalRow(message, row)
   }
 
   function decodeRow(batch: ScannedBatch, row: number): ValueObject {

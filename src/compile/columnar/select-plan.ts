@@ -48,11 +48,18 @@ const MAX_NODES = 2000
 
 export function selectPlan(root: PlanNode): SelectedPlan | null {
   if (root.kind !== 'project' || root.aggregate || root.limit !== null || root.sendMeta) return null
+  const outputs = outputFields(root)
+  const selected = outputs && selectRows(root.input, outputs)
+  return selected && { ...selected, project: root }
+}
+
+/** The members of a projection's messages; null when they depend on the row. */
+export function outputFields(project: ProjectNode): readonly OutputField[] | null {
   const outputs: OutputField[] = []
-  for (const field of root.fields) {
+  for (const field of project.fields) {
     const { expression, alias } = field
     if (expression.kind === 'wildcard') return null
-    const kept = root.sendNil ? 'null' : 'omit'
+    const kept = project.sendNil ? 'null' : 'omit'
     const isColumn = alias === null && expression.kind === 'column'
     outputs.push({
       name: alias ?? field.name,
@@ -63,9 +70,7 @@ export function selectPlan(root: PlanNode): SelectedPlan | null {
     })
   }
   if (new Set(outputs.map((o) => o.name)).size !== outputs.length) return null
-  outputs.sort((a, b) => Number(b.visible) - Number(a.visible) || compareText(a.name, b.name))
-  const selected = selectRows(root.input, outputs)
-  return selected && { ...selected, project: root }
+  return outputs.sort((a, b) => Number(b.visible) - Number(a.visible) || compareText(a.name, b.name))
 }
 
 /** The part below a projection or window: its rows, and the columns that filter and `outputs` read. */
@@ -73,6 +78,15 @@ export function selectRows(input: PlanNode, outputs: readonly OutputField[]): Se
   const filter = input.kind === 'filter' ? input : null
   const source = filter ? filter.input : input
   if (source.kind !== 'source' || !isPlainJson(source)) return null
+  const read = readColumns(source, [...(filter ? [filter.condition] : []), ...outputs.map((o) => o.expression)])
+  const all = read && withDeclared(source, read)
+  return all && all.columns.length <= MAX_COLUMNS ? { source, filter, outputs, ...all } : null
+}
+
+export type ColumnList = Pick<SelectedRows, 'columns' | 'columnIndex'>
+
+/** The columns of the source that expressions read. */
+export function readColumns(source: SourceNode, expressions: readonly Expression[]): ColumnList | null {
   const columns: WantedColumn[] = []
   const columnIndex = new Map<string, number>()
   const types = new Map(source.columns?.map((c) => [c.name, c.type]))
@@ -94,16 +108,21 @@ export function selectRows(input: PlanNode, outputs: readonly OutputField[]): Se
     }
     return e.kind === 'alias' ? visit(e.expression) : childrenOf(e).every(visit)
   }
-  if (filter && !visit(filter.condition)) return null
-  if (!outputs.every((o) => visit(o.expression))) return null
-  // A declared column is checked whether or not an expression reads it.
+  return expressions.every(visit) ? { columns, columnIndex } : null
+}
+
+/** A declared column is checked whether or not an expression reads it. */
+export function withDeclared(source: SourceNode, read: ColumnList): ColumnList | null {
+  const columns = [...read.columns]
+  const columnIndex = new Map(read.columnIndex)
   for (const { name, type } of source.columns ?? []) {
-    if (type === null || columnIndex.has(pathKey([name]))) continue
+    const key = pathKey([name])
+    if (type === null || columnIndex.has(key)) continue
     const declared = classOf(type)
     if (declared === null) return null
-    want([name], declared)
+    columnIndex.set(key, columns.push({ path: [name], type: declared }) - 1)
   }
-  return columns.length > MAX_COLUMNS ? null : { source, filter, columns, columnIndex, outputs }
+  return { columns, columnIndex }
 }
 
 function isPlainJson(source: SourceNode): boolean {
@@ -154,6 +173,14 @@ function classOf(type: FieldType | null): ColumnClass | null {
     default:
       return null
   }
+}
+
+/** The key in {@link SelectedRows.columnIndex} of what is read as it stands; null for what is computed. */
+export function columnKey(e: Expression): string | null {
+  const path = columnPath(e)
+  if (path !== null) return pathKey(path)
+  if (e.kind === 'computed') return `computed ${e.name}`
+  return e.kind === 'call' && e.args.length === 0 ? `call ${e.name}` : null
 }
 
 /** The path of `a` or `a->b->c`; null for anything else. */

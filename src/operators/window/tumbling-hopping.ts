@@ -59,6 +59,16 @@ export class WindowEnds {
     return covering
   }
 
+  /** Up to when later rows are in the same windows as one at `time`, which is in those that end at `covering`. */
+  unchangedUntil(time: number, covering: readonly number[]): number {
+    const [first = Number.POSITIVE_INFINITY] = covering
+    if (this.#spec.kind === 'tumbling') return first
+    const { unit } = this.#spec
+    let end = covering[covering.length - 1] ?? (this.next as number)
+    while (this.left(end) <= time) end = nextEnd(end, this.#hop, unit, this.#zone)
+    return Math.min(first, this.left(end))
+  }
+
   advance(): void {
     const end = this.next as number
     this.previous = end

@@ -1,0 +1,353 @@
+/**
+ * The open windows of a rule whose rows come as columns: dictionary ids as groups, typed arrays as accumulators. It is the window
+ * operator of its rule as well (timer, watermark, checkpoint, rows of the general lane), with the behaviour and the saved form of
+ * operators/window/accumulating.ts.
+ */
+import type { ResultOutput } from '../../core/columnar-output.ts'
+import { TEXT, TRUE } from '../../core/columns.ts'
+import type { IxionError } from '../../core/errors.ts'
+import { quoteJson } from '../../core/json-encode.ts'
+import { makeRow, type Row, type WindowRange } from '../../core/row.ts'
+import { encodeUtf8 } from '../../core/utf8.ts'
+import type { Value, ValueObject } from '../../core/values.ts'
+import type { Decoder } from '../../formats/contract.ts'
+import type { Kernel, ScannedBatch } from '../../kernel/kernel.ts'
+import { asRowError, inClause } from '../../operators/condition.ts'
+import type { Emit, Operator, OperatorContext, State } from '../../operators/contract.ts'
+import { groupKey, groupLimit } from '../../operators/group.ts'
+import { type Aggregation, emitGroups, resultRow, rowScope } from '../../operators/window/aggregation.ts'
+import type { WindowSpec } from '../../operators/window/contract.ts'
+import type { SavedGroup, SavedWindow } from '../../operators/window/open-window.ts'
+import { loadRow, saveRow } from '../../operators/window/row-buffer.ts'
+import { WindowEnds } from '../../operators/window/tumbling-hopping.ts'
+import { groupAccumulator } from './accumulate.ts'
+import { type Argument, argumentAt, readCell } from './cells.ts'
+import { GroupKeys } from './group-keys.ts'
+import { Pane } from './pane.ts'
+import type { ResultEncoder } from './results.ts'
+import type { ColumnClass } from './select-plan.ts'
+
+export interface WindowGroupsOptions {
+  readonly spec: WindowSpec
+  readonly aggregation: Aggregation
+  readonly emitter: string
+  readonly decoder: Decoder
+  /** Types of the scanned columns, in front of the computed ones. */
+  readonly types: readonly ColumnClass[]
+  /** Columns of the loop: dimensions, arguments per call (none = count(*)), and the condition that rows need to be aggregated. */
+  readonly keys: readonly number[]
+  readonly args: readonly (readonly number[])[]
+  readonly where: number | null
+  /** Set when of a group's first row only this column is read, which is its key. */
+  readonly keyColumn: string | null
+  readonly results: ResultEncoder | null
+}
+
+/** Where encoded results go; `sent` is told of each window. */
+export interface WindowResults extends ResultOutput {
+  sent(rows: number): void
+}
+
+export interface WindowGroups {
+  readonly operator: Operator
+  /** The kernel whose scans give ids fastest; another one after the dictionary has grown. */
+  kernel(): Kernel
+  /** Without it, or where results have no columnar form, they leave as rows. */
+  connect(results: WindowResults): void
+  /** Before {@link add}: the first `count` selected rows of a batch. */
+  identify(kernel: Kernel, batch: ScannedBatch, count: number): void
+  /** The windows of rows at `time` are next; returns up to when a later row is in the same ones. */
+  at(time: number): number
+  /** Selected rows number `from` to `to`, of the windows of {@link at}. */
+  add(batch: ScannedBatch, from: number, to: number): void
+  /** A decoded row, of the windows of its own time. */
+  addRow(row: Row): void
+  /** After a chunk: rows that were of no window (a hop longer than the window). Throws what makes the rule end. */
+  finish(): number
+}
+
+export function createWindowGroups(options: WindowGroupsOptions): WindowGroups {
+  const { spec, aggregation, emitter, decoder, types, keys, args, where, keyColumn, results } = options
+  const { calls, dimensions, maxGroups } = aggregation
+  const keyText = keyColumn === null ? null : encodeUtf8(`{${quoteJson(keyColumn)}:`)
+
+  let groupKeys: GroupKeys | null = null
+  let rowGroups = new Int32Array(0)
+  const ends = new WindowEnds(spec)
+  let panes = new Map<number, Pane>()
+  let spare: Pane | null = null
+  let held = 0
+  let context: OperatorContext
+  let output: WindowResults | null = null
+  let broken: IxionError | null = null
+  /** Windows of the rows at hand, the one that ends last at the end, and the time of these rows. */
+  let open: readonly Pane[] = []
+  let time = 0
+  /** Of no window, since the last {@link finish}. */
+  let unwanted = 0
+
+  const newPane = (): Pane =>
+    new Pane((slots) => calls.map((call, i) => groupAccumulator(call, args[i]?.length === 0, slots)))
+  const paneOf = (end: number): Pane => {
+    let found = panes.get(end)
+    if (!found) {
+      found = spare ?? newPane()
+      spare = null
+      panes.set(end, found)
+    }
+    return found
+  }
+  const allKeys = (): GroupKeys => {
+    // Twice the groups of a window, and their parts.
+    groupKeys ??= new GroupKeys(keys, types, (dimensions.length + 1) * 2 * maxGroups)
+    return groupKeys
+  }
+
+  function at(rowTime: number): number {
+    time = rowTime
+    if (ends.next === null) ends.begin(rowTime, context.timezone)
+    const covering = ends.covering(rowTime)
+    open = covering.map(paneOf)
+    return ends.unchangedUntil(rowTime, covering)
+  }
+
+  function noRoom(): number {
+    if (spec.limits.policy !== 'dropOldest') broken ??= groupLimit(maxGroups)
+    return -1
+  }
+
+  /** The group of a key not met before in the window; -1 when there is no room for it. */
+  function newGroup(pane: Pane, batch: ScannedBatch, row: number, id: number): number {
+    const whole = id < 0 && keys.length > 1 ? allKeys().idOfWhole(batch, row) : id
+    if (whole < 0) return noRoom()
+    const known = whole === id ? -1 : pane.find(whole)
+    if (known >= 0) return known
+    if (pane.size >= maxGroups) return noRoom()
+    const group = pane.add(whole, time)
+    if (keyText !== null) {
+      const { column } = argumentAt(batch, types, keys[0] as number)
+      if (column.kinds[row] === TEXT) {
+        pane.firsts.addMember(keyText, batch.bytes, column.starts[row] as number, column.ends[row] as number)
+        return group
+      }
+    }
+    pane.firsts.add(batch.bytes, batch.rowStarts[row] as number, batch.rowEnds[row] as number)
+    return group
+  }
+
+  function assign(pane: Pane, batch: ScannedBatch, from: number, to: number, passes: Uint8Array | undefined): void {
+    const { ids } = allKeys()
+    const { selected } = batch
+    let { table } = pane
+    for (let i = from; i < to; i++) {
+      const row = selected[i] as number
+      if (passes && passes[row] !== TRUE) {
+        rowGroups[i] = -1
+        continue
+      }
+      const id = keys.length === 0 ? 0 : (ids[i] as number)
+      let group = id >= 0 && id < table.length ? (table[id] as number) - 1 : -1
+      if (group < 0) {
+        group = newGroup(pane, batch, row, id)
+        table = pane.table
+        if (group < 0) pane.overflow++
+      }
+      rowGroups[i] = group
+    }
+  }
+
+  function add(batch: ScannedBatch, from: number, to: number): void {
+    const last = open[open.length - 1]
+    if (!last) {
+      unwanted += to - from
+      return
+    }
+    const passes = where === null ? undefined : argumentAt(batch, types, where).column.kinds
+    const lists = args.map((list) => list.map((index) => argumentAt(batch, types, index)))
+    const read = (argument: Argument, row: number): Value => readCell(batch, argument, row)
+    for (const pane of open) {
+      const { overflow } = pane
+      assign(pane, batch, from, to, passes)
+      // A row counts once, in its last window.
+      if (pane !== last) pane.overflow = overflow
+      for (let c = 0; c < lists.length; c++) {
+        pane.accumulators[c]?.add(lists[c] as Argument[], batch.selected, rowGroups, from, to, read)
+      }
+    }
+    last.rows += to - from
+    held += to - from
+  }
+
+  function addRow(row: Row): void {
+    at(row.timestamp)
+    const last = open[open.length - 1]
+    if (!last) {
+      unwanted++
+      return
+    }
+    last.rows++
+    held++
+    try {
+      if (aggregation.where && !aggregation.where(row, rowScope)) return
+      const id = keys.length === 0 ? 0 : allKeys().idOf(keyOf(row))
+      const values = calls.map((call) => call.args.map((arg) => arg(row, rowScope)))
+      for (const pane of open) {
+        const group = rowGroup(pane, id, row)
+        if (group >= 0)
+          for (let c = 0; c < calls.length; c++) pane.accumulators[c]?.addValues(group, values[c] as Value[])
+        else if (pane === last) pane.overflow++
+      }
+    } catch (error) {
+      const failure = asRowError(error)
+      for (const pane of open) pane.error ??= failure
+    }
+  }
+
+  function rowGroup(pane: Pane, id: number, row: Row): number {
+    const known = id < 0 ? -1 : pane.find(id)
+    if (known >= 0) return known
+    return id < 0 || pane.size >= maxGroups ? noRoom() : pane.addObject(id, row.timestamp, row.message)
+  }
+
+  function keyOf(row: Row): string {
+    try {
+      return groupKey(dimensions.map((d) => d(row, rowScope)))
+    } catch (error) {
+      throw inClause('Group By', error)
+    }
+  }
+
+  function firstRow(pane: Pane, group: number): Row {
+    const message = pane.objects.get(group) ?? (decoder.decode(pane.firsts.text(group))[0] as ValueObject)
+    return makeRow(emitter, message, pane.times[group] as number)
+  }
+
+  function fire(out: Emit): void {
+    const end = ends.next as number
+    const window = { start: ends.start(end), end, trigger: end }
+    const fired = panes.get(end)
+    panes.delete(end)
+    ends.advance()
+    if (fired?.error) out.fail(fired.error, 0)
+    else emit(fired, window, out)
+    if (!fired) return
+    held -= fired.rows
+    fired.settle(out)
+    fired.reset()
+    spare ??= fired
+    if (panes.size === 0) forgetKeys()
+  }
+
+  function emit(fired: Pane | undefined, window: WindowRange, out: Emit): void {
+    if (fired && output && results) {
+      const rows = results.send(fired, window, output)
+      if (rows >= 0) {
+        output.sent(rows)
+        return
+      }
+    }
+    try {
+      const groups: Row[][] = []
+      for (let g = 0; g < (fired?.size ?? 0); g++) {
+        const values = (fired as Pane).accumulators.map((a) => a.result(g))
+        groups.push([resultRow(firstRow(fired as Pane, g), calls, values)])
+      }
+      emitGroups(groups, window, aggregation, out)
+    } catch (error) {
+      out.fail(asRowError(error), 0)
+    }
+  }
+
+  /** Between windows, when the dictionary holds more than a window's worth of groups. */
+  function forgetKeys(): void {
+    if (groupKeys !== null && groupKeys.size > maxGroups) groupKeys.clear()
+  }
+
+  function fireDue(now: number, out: Emit): void {
+    if (held === 0) ends.skipTo(now)
+    while (ends.next !== null && ends.next <= now) {
+      fire(out)
+      if (held === 0) ends.skipTo(now)
+    }
+  }
+
+  function savePane([end, pane]: readonly [number, Pane]): Value {
+    const groups = pane.keys.map((id, g): SavedGroup => {
+      const key = keys.length === 0 ? '' : allKeys().textOf(id)
+      return [key, saveRow(firstRow(pane, g)), pane.accumulators.map((a) => a.save(g))]
+    })
+    return pane.save(end, groups)
+  }
+
+  function finish(): number {
+    const rows = unwanted
+    unwanted = 0
+    if (broken === null) return rows
+    const error = broken
+    broken = null
+    throw error
+  }
+
+  const operator: Operator = {
+    name: 'inc_agg_window',
+    get held() {
+      return held
+    },
+    open(c) {
+      context = c
+      ends.setZone(c.timezone)
+      if (spec.eventTime) return
+      if (ends.next === null) ends.begin(c.now(), c.timezone)
+      c.wakeAt(ends.next)
+    },
+    push(batch, out) {
+      if (batch.kind !== 'rows') throw new Error('a window takes single rows')
+      for (const row of batch.rows) addRow(row)
+      const rows = finish()
+      if (rows > 0) out.discard('filtered', rows)
+    },
+    tick(now, out) {
+      fireDue(now, out)
+      context.wakeAt(ends.next)
+    },
+    watermark(rowTime, out) {
+      if (spec.eventTime) fireDue(rowTime, out)
+      out.watermark(rowTime)
+    },
+    save: () => ({ ends: ends.save(), panes: [...panes].filter(([, p]) => p.rows > 0 || p.size > 0).map(savePane) }),
+    load(state) {
+      const s = state as { ends: State; panes: SavedWindow[] }
+      ends.load(s.ends)
+      panes = new Map()
+      held = 0
+      for (const saved of s.panes) {
+        const [end, , , , groups] = saved
+        const pane = paneOf(Number(end))
+        pane.load(saved)
+        held += pane.rows
+        for (const [key, first, states] of groups) {
+          const row = loadRow(first)
+          const id = keys.length === 0 ? 0 : allKeys().idOf(key)
+          const group = pane.addObject(id, row.timestamp, row.message)
+          for (const [i, a] of pane.accumulators.entries()) a.load(group, states[i] as Value)
+        }
+      }
+    },
+  }
+
+  return {
+    operator,
+    kernel: () => allKeys().kernel,
+    connect(to) {
+      output = to
+    },
+    identify(kernel, batch, count) {
+      if (rowGroups.length < count) rowGroups = new Int32Array(batch.selected.length)
+      if (keys.length > 0) allKeys().identify(kernel, batch, count)
+    },
+    at,
+    add,
+    addRow,
+    finish,
+  }
+}
