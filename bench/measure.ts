@@ -22,10 +22,20 @@ export interface RuleJob {
   readonly rule: Readonly<Record<string, unknown>> & { readonly id: string }
   /** `ended`: the source ends by itself. A number: so many events have been received. `told`: {@link Running.finish}. */
   readonly until: 'ended' | 'told' | number
-  /** Lines the program feeds itself, its clock following their `ts`; `start` is where the clock begins, epoch ms. */
-  readonly feed?: { readonly file: string; readonly start: number }
+  /** What the program feeds itself. */
+  readonly feed?: Feed
   /** Port of the data server on 127.0.0.1. */
   readonly dataPort?: number
+}
+
+/** Files of lines by the DATASOURCE of a stream of type `fed`, in blocks, the clock following them. */
+export interface Feed {
+  readonly files: Readonly<Record<string, string>>
+  readonly blocks: readonly (readonly [datasource: string, bytes: number, events: number, time: number])[]
+  /** Where the clock begins, epoch ms. */
+  readonly start: number
+  /** The CPU used so far is noted after so many events, and then every so many ({@link RunResult.samples}). */
+  readonly sample?: { readonly after: number; readonly every: number }
 }
 
 export interface Ledgers {
@@ -44,6 +54,8 @@ export interface RunResult {
   readonly peakResidentMB: number
   readonly peakAnonymousMB: number
   readonly ledgers: Ledgers
+  /** CPU seconds since spawn at the points of {@link Feed.sample}. */
+  readonly samples: readonly number[]
 }
 
 export interface Running {

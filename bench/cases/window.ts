@@ -1,35 +1,38 @@
-/** Tumbling windows per device, and how the cost per event grows with events and with groups. */
+/** Tumbling windows per device, and how flat their cost is over events and groups. */
 import type { Bench } from '../contract.ts'
-import { windowMeasure } from './windows.ts'
+import { flatOver, flatOverEvents, type WindowJob, warmMeasure } from './windows.ts'
 
-const sql =
-  'SELECT id, count(*) AS n, avg(temp) AS average, max(temp) AS most FROM s GROUP BY id, TUMBLINGWINDOW(ss, 10)'
+const sql = (seconds: number): string =>
+  `SELECT id, count(*) AS n, avg(temp) AS average, max(temp) AS most FROM s GROUP BY id, TUMBLINGWINDOW(ss, ${seconds})`
 
 export const window: Bench = {
   name: 'window',
-  docs: '10 s tumbling windows per device, count/avg/max, in processing and event time; flatness over events and groups',
+  docs: '10 s tumbling windows of 10,000 devices, count/avg/max, in processing and event time; flatness over events and groups',
   async measures(settings) {
-    // 10,000 events a second: 100,000 in a window.
-    const step = 0.1
-    const events = settings.events(500_000)
-    const budgets = [{ figure: 'afterStartEventsPerCpuSecond', atLeast: 6_000_000 }]
-    return [
-      windowMeasure(settings, { name: '10,000 devices', sql, events, step, budgets, processingTime: true }),
-      windowMeasure(settings, { name: '10,000 devices, event time', sql, events, step }),
-      ...[10_000, 100_000, 1_000_000].map((n) =>
-        windowMeasure(settings, { name: `flat over events: ${n}`, sql, events: n, step, processingTime: true }),
-      ),
-      // Ten events a group and window, so that each event brings the same share of results whatever the number of groups.
-      ...[100, 1_000, 10_000, 100_000].map((devices) =>
-        windowMeasure(settings, {
-          name: `flat over groups: ${devices}`,
-          sql,
-          events: events * 4,
-          step: 1_000 / devices,
-          devices,
-          processingTime: true,
-        }),
-      ),
-    ]
+    const events = settings.events(1_000_000)
+    /** Windows of `seconds`, each device ten times in each. */
+    const job = (devices: number, seconds: number, processingTime: boolean): WindowJob => {
+      const perWindow = devices * 10
+      const whole = (n: number): number => Math.ceil(n / perWindow) * perWindow
+      return {
+        sql: sql(seconds),
+        processingTime,
+        devices,
+        step: (seconds * 1000) / perWindow,
+        warmUp: whole(2_000_000),
+        events: Math.max(whole(events), 3 * perWindow),
+        // The last event's window ends in processing time only.
+        results: (n) => n / 10 + (processingTime ? 1 : 0),
+      }
+    }
+    return [true, false].flatMap((processingTime) => {
+      const time = processingTime ? 'processing time' : 'event time'
+      const budgets = processingTime ? [{ figure: 'eventsPerCpuSecond', atLeast: 6_000_000 }] : []
+      return [
+        warmMeasure(settings, `10,000 devices, ${time}`, job(10_000, 10, processingTime), budgets),
+        flatOverEvents(settings, `1,000 devices, ${time}`, job(1000, 1, processingTime)),
+        flatOver(settings, `10 s, ${time}`, 'groups', [100, 1000, 10_000, 100_000], (n) => job(n, 10, processingTime)),
+      ]
+    })
   },
 }

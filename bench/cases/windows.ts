@@ -1,59 +1,176 @@
-/** What the window benches share: a file of readings through a windowed rule into a nop sink. */
+/**
+ * What the window benches share: events through a windowed rule into a nop sink, measured after warm-up.
+ *
+ * How flat the cost is: one process runs one rule, takes the events that compile the hot code, and then notes its own CPU every
+ * hundredth of the events that follow. Every hundredth has the same composition (so many windows, each with every group), so
+ * whatever makes one dearer than another is the number of events before it, or chance. Garbage collection is in all figures.
+ */
+import { closeSync, openSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
-import type { BenchSettings, Budget, Measure } from '../contract.ts'
-import { type ReadingOptions, readingText, readingTexts, START, writeLines } from '../events.ts'
-import { checkLedger, figuresOf, runRule } from '../measure.ts'
-import { fileStream, nopSink, rule, stream } from '../rules.ts'
+import type { BenchSettings, Budget, Bundle, Figures, Measure } from '../contract.ts'
+import { numbers, START } from '../events.ts'
+import { checkLedger, type Feed, type RunResult, runRule } from '../measure.ts'
+import { nopSink, rule, stream } from '../rules.ts'
 
-export interface WindowMeasure extends ReadingOptions {
+export interface WindowJob {
+  readonly sql: string
+  /** Streams by their key: the file's events go to them in turn. Default: `s`. */
+  readonly streams?: readonly string[]
   /** Processing time, with the clock where the events are. Default: event time. */
   readonly processingTime?: boolean
-  readonly name: string
-  readonly sql: string
-  readonly budgets?: readonly Budget[]
+  /** Every device comes once in so many events of a stream, in scattered order. */
+  readonly devices: number
+  /** Time between two events of a stream, ms; may be a fraction. */
+  readonly step: number
+  /** A silence of `ms` after every so many events of a stream. */
+  readonly pause?: { readonly every: number; readonly ms: number }
+  readonly warmUp: number
+  /** Events after warm-up. */
+  readonly events: number
+  /** Rows the sink must have got from so many events, all windows but the last one's closed by a last event an hour later. */
+  readonly results: (events: number) => number
 }
 
-/** Every event arrives, none is lost, and every open window ends: a last event an hour later closes them. */
-export function windowMeasure({ folder }: BenchSettings, options: WindowMeasure): Measure {
-  const file = join(folder, `${options.name.replaceAll(/[^a-z0-9]+/gi, '-')}.jsonl`)
-  const { events } = options
-  let made = false
-  const make = (): void => {
-    if (made) return
-    made = true
-    const last = { id: 'dev_0', temp: 15, hum: 40, ts: START + events * (options.step ?? 1) + 3_600_000 }
-    writeLines(file, withLast(options, readingText(last)))
-  }
+/** Events delivered at once. */
+const BLOCK = 1000
+const SAMPLES = 100
+
+/** Cost per event over ten hundredths of the run in different places, over its first and last tenth, and over all of it. */
+export function flatOverEvents(settings: BenchSettings, name: string, given: WindowJob): Measure {
+  const job = prepare(settings, name, given)
   return {
-    name: options.name,
-    events: events + 1,
-    ...(options.budgets && { budgets: options.budgets }),
+    name: `${name}, flat over events`,
+    events: given.events,
+    budgets: flatBudget,
     async run(bundle) {
-      make()
-      const result = await runRule(
-        bundle,
-        folder,
-        options.processingTime
-          ? {
-              feed: { file, start: START },
-              streams: [stream('s', { TYPE: 'fed', DATASOURCE: 'file' })],
-              rule: rule(options.sql, nopSink()),
-            }
-          : {
-              streams: [fileStream('s', file, { TIMESTAMP: 'ts' })],
-              rule: rule(options.sql, nopSink(), { isEventTime: true, lateTolerance: 0 }),
-            },
-      )
-      const { rule: ledger } = result.ledgers
-      checkLedger(result.ledgers, { received: events + 1 })
-      const lost = Object.entries(ledger.dropped).filter(([reason]) => reason !== 'stopped')
-      if (lost.length > 0) throw new Error(`dropped: ${JSON.stringify(ledger.dropped)}`)
-      return figuresOf(result, events + 1)
+      const result = await job(bundle)
+      const part = given.events / SAMPLES
+      const cost = (from: number, to: number): number =>
+        (((result.samples[to] as number) - (result.samples[from] as number)) * 1e6) / ((to - from) * part)
+      const tenth = SAMPLES / 10
+      let spread = 0
+      for (let i = 0; i < SAMPLES; i += tenth) spread += cost(i, i + 1) / 10
+      const costs = {
+        [`at${part}Microseconds`]: spread,
+        [`atFirst${part * tenth}Microseconds`]: cost(0, tenth),
+        [`atLast${part * tenth}Microseconds`]: cost(SAMPLES - tenth, SAMPLES),
+        [`at${given.events}Microseconds`]: cost(0, SAMPLES),
+      }
+      return { ...flatness(costs), ...warmFigures(result, given.events) }
     },
   }
 }
 
-function* withLast(options: ReadingOptions, last: string): Generator<string> {
-  yield* readingTexts(options)
-  yield last
+/** Cost per event after warm-up in one process for each size, the largest one's memory. */
+export function flatOver(
+  settings: BenchSettings,
+  name: string,
+  what: string,
+  sizes: readonly number[],
+  jobOf: (size: number) => WindowJob,
+): Measure {
+  const jobs = sizes.map((size) => {
+    const given = jobOf(size)
+    return { size, given, run: prepare(settings, `${name} ${size}`, given) }
+  })
+  return {
+    name: `${name}, flat over ${what}`,
+    events: Math.max(...jobs.map((j) => j.given.events)),
+    budgets: flatBudget,
+    async run(bundle) {
+      const costs: Record<string, number> = {}
+      let last: Figures = {}
+      for (const { size, given, run } of jobs) {
+        last = warmFigures(await run(bundle), given.events)
+        costs[`of${size}Microseconds`] = last['microsecondsPerEvent'] as number
+      }
+      const { cpuSeconds, peakAnonymousMB, peakResidentMB } = last as Record<string, number>
+      return { ...flatness(costs), cpuSeconds, peakAnonymousMB, peakResidentMB } as Figures
+    },
+  }
+}
+
+/** One rule after warm-up, against a budget. */
+export function warmMeasure(
+  settings: BenchSettings,
+  name: string,
+  given: WindowJob,
+  budgets: readonly Budget[],
+): Measure {
+  const run = prepare(settings, name, given)
+  return { name, events: given.events, budgets, run: async (bundle) => warmFigures(await run(bundle), given.events) }
+}
+
+const flatBudget: readonly Budget[] = [{ figure: 'flatness', atMost: 1.2 }]
+
+function flatness(costs: Readonly<Record<string, number>>): Figures {
+  const all = Object.values(costs)
+  return { flatness: Math.max(...all) / Math.min(...all), ...costs }
+}
+
+function warmFigures({ samples, peakAnonymousMB, peakResidentMB }: RunResult, events: number): Figures {
+  const cpuSeconds = (samples.at(-1) as number) - (samples[0] as number)
+  return {
+    eventsPerCpuSecond: events / cpuSeconds,
+    microsecondsPerEvent: (cpuSeconds * 1e6) / events,
+    cpuSeconds,
+    peakAnonymousMB,
+    peakResidentMB,
+  }
+}
+
+/** Makes the input when first run. Every event must arrive, none be lost, and every result leave. */
+function prepare({ folder }: BenchSettings, name: string, job: WindowJob): (bundle: Bundle) => Promise<RunResult> {
+  const streams = job.streams ?? ['s']
+  const time: Record<string, string> = job.processingTime ? {} : { TIMESTAMP: 'ts' }
+  const options = job.processingTime ? {} : { isEventTime: true, lateTolerance: 0 }
+  const total = job.warmUp + job.events
+  let feed: Feed | undefined
+  return async (bundle) => {
+    feed ??= writeFeed(join(folder, name.replaceAll(/[^a-z0-9]+/gi, '-')), streams, job)
+    const result = await runRule(bundle, folder, {
+      feed,
+      streams: streams.map((s) => stream(s, { TYPE: 'fed', DATASOURCE: s, ...time })),
+      rule: rule(job.sql, nopSink(), options),
+    })
+    const received = total + streams.length
+    checkLedger(result.ledgers, { received, sent: job.results(total) })
+    const { stopped = 0, ...lost } = result.ledgers.rule.dropped
+    if (Object.keys(lost).length > 0 || stopped > streams.length)
+      throw new Error(`dropped: ${JSON.stringify(result.ledgers.rule.dropped)}`)
+    return result
+  }
+}
+
+/** A file a stream; the last event of each is an hour later, so that the windows before it end. */
+function writeFeed(path: string, streams: readonly string[], job: WindowJob): Feed {
+  const total = job.warmUp + job.events
+  const files: Record<string, string> = {}
+  const blocks: Feed['blocks'][number][] = []
+  const handles = streams.map((s) => {
+    files[s] = `${path}-${s}.jsonl`
+    return openSync(files[s], 'w')
+  })
+  const random = numbers(1)
+  const line = (i: number, ts: number): string => {
+    const id = (i * 7919) % job.devices
+    return `{"id":"dev_${id}","temp":${(150 + random(200)) / 10},"hum":${40 + random(50)},"ts":${ts}}\n`
+  }
+  const write = (stream: number, text: string, events: number, ts: number): void => {
+    blocks.push([streams[stream] as string, writeSync(handles[stream] as number, text), events, ts])
+  }
+  const timeOf = (i: number): number =>
+    START + Math.floor(i * job.step + (job.pause ? Math.floor(i / job.pause.every) * job.pause.ms : 0))
+  const perBlock = BLOCK / streams.length
+  for (let i = 0; i < total / streams.length; i += perBlock) {
+    for (let s = 0; s < streams.length; s++) {
+      let text = ''
+      for (let k = i; k < i + perBlock; k++) text += line(k, timeOf(k))
+      write(s, text, perBlock, timeOf(i + perBlock - 1))
+    }
+  }
+  const end = timeOf(total) + 3_600_000
+  for (let s = 0; s < streams.length; s++) write(s, line(0, end), 1, end)
+  for (const handle of handles) closeSync(handle)
+  return { files, blocks, start: START, sample: { after: job.warmUp, every: job.events / SAMPLES } }
 }

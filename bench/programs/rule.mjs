@@ -9,10 +9,11 @@ const cpuSeconds = () => {
   return (user + system) / 1e6
 }
 
-// A job with `feed` is fed from a file by this program, and its clock stands where the events are: processing-time windows
+// A job with `feed` is fed from files by this program, and its clock stands where the events are: processing-time windows
 // fire as they would over the seconds the events took.
 const clock = job.feed && manualClock({ start: job.feed.start })
 const fed = job.feed && fedSource()
+const samples = []
 const engine = await createEngine({
   ...(job.feed && { clock, connectors: [...builtinConnectors, fed.connector] }),
   allowPrivateNetwork: true,
@@ -55,6 +56,7 @@ const report = {
   failure,
   refused,
   ledgers: { rule, sinks },
+  samples,
   startCpuSeconds,
   wallSeconds: performance.now() / 1000,
   peakResidentMB: process.resourceUsage().maxRSS / 1024,
@@ -68,13 +70,14 @@ function consoleLog() {
   return { debug() {}, info: write, warn: write, error: write }
 }
 
+/** Streams of type `fed`, told apart by their DATASOURCE. */
 function fedSource() {
-  let take
-  const create = () => ({
+  const takers = new Map()
+  const create = (name) => ({
     connect: async () => {},
     read: (deliver, signal) =>
       new Promise((resolve) => {
-        take = deliver
+        takers.set(name, deliver)
         signal.addEventListener('abort', () => resolve('ended'))
       }),
     close: async () => {},
@@ -88,26 +91,28 @@ function fedSource() {
     options: {},
     create,
   }
-  return { connector: { name: 'fed', source }, deliver: (chunk) => take(chunk) }
+  return { connector: { name: 'fed', source }, deliver: (name, chunk) => takers.get(name)(chunk) }
 }
 
-/** The file in blocks of whole lines, each at the time of its last event; then on until the last window has fired. */
+/** The blocks in turn, each at the time of its last event; then on until the last window has fired. */
 async function feed() {
+  const { files, blocks, sample } = job.feed
   await clock.advance(0)
-  const file = openSync(job.feed.file)
-  const block = Buffer.allocUnsafe(64 * 1024)
-  let kept = 0
-  for (;;) {
-    const read = readSync(file, block, kept, block.length - kept)
-    if (read === 0) break
-    const end = block.lastIndexOf(10, kept + read - 1) + 1
-    const line = block.toString('latin1', block.lastIndexOf(10, end - 2) + 1, end)
-    await clock.advanceTo(Math.floor(Number(/"ts":([\d.]+)/.exec(line)[1])))
-    const payloads = [block.subarray(0, end)]
-    await fed.deliver({ kind: 'bytes', framing: 'lines', payloads, meta: [null], timestamp: clock.now() })
-    block.copyWithin(0, end, kept + read)
-    kept += read - end
+  const handles = new Map(Object.entries(files).map(([name, path]) => [name, openSync(path)]))
+  const room = Buffer.allocUnsafe(Math.max(...blocks.map(([, bytes]) => bytes)))
+  let taken = 0
+  for (const [name, bytes, events, time] of blocks) {
+    await clock.advanceTo(time)
+    readSync(handles.get(name), room, 0, bytes)
+    const payloads = [room.subarray(0, bytes)]
+    await fed.deliver(name, { kind: 'bytes', framing: 'lines', payloads, meta: [null], timestamp: clock.now() })
+    taken += events
+    if (sample && taken >= sample.after && (taken - sample.after) % sample.every === 0) {
+      // Whatever these events have started is theirs.
+      await clock.advance(0)
+      samples.push(cpuSeconds())
+    }
   }
-  closeSync(file)
+  for (const handle of handles.values()) closeSync(handle)
   await clock.advance(3_600_000)
 }
