@@ -14,6 +14,7 @@ import type {
   SetReturningFunction,
 } from '../functions/contract.ts'
 import type { Evaluate, EvaluationScope } from '../operators/contract.ts'
+import { groupKey } from '../operators/group.ts'
 import { some } from '../plan/tree.ts'
 import type { CallExpression, Expression } from '../sql/ast.ts'
 import { compileExpression, type ExpressionContext, wildcardObject } from './expression.ts'
@@ -100,17 +101,6 @@ function compileAggregate(definition: AggregateFunction, e: CallExpression, c: E
   }
 }
 
-/** Text that keys the state of a partition. Parts are length-prefixed, so ("a","bc") and ("ab","c") differ (D28). */
-function partitionKey(parts: readonly Value[]): string {
-  if (parts.length === 1) return goText(parts[0] as Value)
-  let key = ''
-  for (const part of parts) {
-    const text = goText(part)
-    key += `${text.length}:${text}`
-  }
-  return key
-}
-
 /** One state per partition, kept at the call site and saved with the rule under the call's number. */
 class PartitionStates<S> {
   readonly states = new Map<string, S>()
@@ -157,7 +147,7 @@ function compileOver(e: CallExpression, c: ExpressionContext) {
   const onHit = e.when && usesHits(e.when) ? countHit(c) : null
   return {
     key: (row: Row, scope: EvaluationScope): string =>
-      partitions.length === 0 ? 'self' : partitionKey(partitions.map((p) => p(row, scope))),
+      partitions.length === 0 ? 'self' : groupKey(partitions.map((p) => p(row, scope))),
     when: (row: Row, scope: EvaluationScope): boolean => {
       if (!when) return true
       try {

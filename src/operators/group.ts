@@ -13,14 +13,19 @@ export interface GroupOptions {
 }
 
 /**
- * Text that two rows of one group share. By default the reference's: Go's %v text of each dimension, so 1, 1.0 and "1"
- * are one group (spec/sql.md 5.2, D28).
+ * Text that two rows of one group or partition share: Go's %v text of each value, so 1, 1.0 and "1" are one (spec/sql.md
+ * 5.2, D28).
  */
 export function groupKey(values: readonly Value[]): string {
   if (values.length === 1) return goText(values[0] as Value)
   let key = ''
-  for (const value of values) key += `${goText(value)},`
+  for (const value of values) key += keyPart(goText(value))
   return key
+}
+
+/** One part of a key of several. The length in front keeps ("a,b", "c") and ("a", "b,c") apart. */
+export function keyPart(text: string): string {
+  return `${text.length}:${text}`
 }
 
 /** The reason a rule with limitPolicy `fail` stops for. */

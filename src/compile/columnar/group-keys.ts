@@ -2,6 +2,7 @@ import { INT, TEXT } from '../../core/columns.ts'
 import { goText } from '../../core/go-text.ts'
 import { decodeUtf8, encodeUtf8 } from '../../core/utf8.ts'
 import type { Kernel, ScannedBatch } from '../../kernel/kernel.ts'
+import { keyPart } from '../../operators/group.ts'
 import { type Argument, argumentAt, readCell } from './cells.ts'
 import type { ColumnClass } from './select-plan.ts'
 import { TextIds } from './text-ids.ts'
@@ -80,7 +81,7 @@ export class GroupKeys {
   idOfWhole(batch: ScannedBatch, row: number): number {
     let text = ''
     for (const column of this.#columns)
-      text += `${goText(readCell(batch, argumentAt(batch, this.#types, column), row))},`
+      text += keyPart(goText(readCell(batch, argumentAt(batch, this.#types, column), row)))
     return this.idOf(text)
   }
 
@@ -110,8 +111,8 @@ export class GroupKeys {
     const pair = left * MAX_IDS + right
     let id = known.get(pair)
     if (id !== undefined) return id
-    const head = dimension === 1 ? `${this.textOf(left)},` : (this.#pairTexts[left] as string)
-    const text = `${head}${this.textOf(right)},`
+    const head = dimension === 1 ? keyPart(this.textOf(left)) : (this.#pairTexts[left] as string)
+    const text = head + keyPart(this.textOf(right))
     if (!last) id = this.#pairTexts.push(text) - 1
     else {
       id = this.idOf(text)
