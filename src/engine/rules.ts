@@ -12,7 +12,7 @@ import type { SelectStatement, Statement } from '../sql/ast.ts'
 import { parseSelect, parseStatement, statementVerb } from '../sql/index.ts'
 import type { EngineEnvironment } from './environment.ts'
 import { ManagedRule } from './managed-rule.ts'
-import { planDocument, planRule, planSql } from './planned-rule.ts'
+import { type PlannedRule, planDocument, planRule, planSql } from './planned-rule.ts'
 import { prefixed } from './prefixed.ts'
 import { callbackSink, type Query, type QueryOptions } from './query.ts'
 import type { RuleSummary } from './rule-reports.ts'
@@ -129,9 +129,11 @@ export class Rules {
       const rule = this.#manage(parsed)
       return rule.exclusively(async () => {
         try {
+          let planned: PlannedRule | null = null
           if (parsed.triggered) await rule.start(parsed)
-          else await planRule(this.#environment, parsed)
+          else planned = await planRule(this.#environment, parsed)
           if (!parsed.temp) await this.#catalog.set(id, text)
+          this.#warn(id, planned ?? rule.planned)
         } catch (error) {
           await rule.stop('')
           this.#forget(id)
@@ -140,6 +142,12 @@ export class Rules {
         return id
       })
     })
+  }
+
+  /** Says once, when a rule is made or changed, what plans but is probably not meant. */
+  #warn(id: string, planned: PlannedRule | null): void {
+    for (const { message, ...details } of planned?.plan.warnings ?? [])
+      this.#environment.log.warn(message, { rule: id, ...details })
   }
 
   /** SQL that does not parse is reported before the rest, as the reference does. */
@@ -175,14 +183,16 @@ export class Rules {
     await rule.exclusively(async () => {
       const before = { document: rule.document, ran: rule.run !== null }
       try {
+        let planned: PlannedRule | null = null
         if (document.triggered) await rule.start(document, 'stopped by update')
         else {
-          await planRule(this.#environment, document)
+          planned = await planRule(this.#environment, document)
           await rule.stop('stopped by update')
           rule.document = document
           rule.held = true
         }
         if (!document.temp) await this.#catalog.set(id, text)
+        this.#warn(id, planned ?? rule.planned)
       } catch (error) {
         if (!existing) {
           await rule.stop('')

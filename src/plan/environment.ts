@@ -9,6 +9,7 @@ export interface PlanOptions {
   readonly sendNilField?: boolean
   readonly qos?: number
   readonly disableBufferFullDiscard?: boolean
+  readonly keyedTables?: boolean
   readonly planOptimizeStrategy?: {
     readonly enableIncrementalWindow?: boolean
     readonly enableAliasPushdown?: boolean

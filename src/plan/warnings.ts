@@ -1,6 +1,6 @@
 /** Things that plan but are probably not meant. */
-import type { SelectStatement } from '../sql/ast.ts'
-import { setReturningCall } from './check-statement.ts'
+import type { Expression, SelectStatement } from '../sql/ast.ts'
+import { containsAggregate, setReturningCall } from './check-statement.ts'
 import { type FunctionKinds, functionKinds, type PlanEnvironment } from './environment.ts'
 import { nearest } from './errors.ts'
 import type { LogicalPlan } from './logical.ts'
@@ -16,11 +16,15 @@ export function findWarnings(
   sources: SourceSet,
   env: PlanEnvironment,
 ): readonly Warning[] {
+  const kinds = functionKinds(env.functions)
   return [
     ...unusedTimestamps(sources, env),
+    ...unusedKeys(sources, env),
     ...repeatedAliases(s),
     ...hiddenByField(s),
-    ...withoutEffect(s, written, functionKinds(env.functions)),
+    ...withoutEffect(s, written, kinds),
+    ...besideAggregates(s, kinds),
+    ...comparisonsWithNothing(s, sources),
     ...probableTypos(written, s, sources),
   ]
 }
@@ -34,6 +38,19 @@ function unusedTimestamps(sources: SourceSet, env: PlanEnvironment): Warning[] {
       line: x.reference.at.line,
       column: x.reference.at.column,
       hint: 'Set the rule option isEventTime to true, or ignore this when arrival time is what you want.',
+    }))
+}
+
+/** A scan table keeps its newest rows whatever its KEY, as in the reference, unless the rule asks for one row a key. */
+function unusedKeys(sources: SourceSet, env: PlanEnvironment): Warning[] {
+  if (env.options?.keyedTables) return []
+  return sources.list
+    .filter((x) => x.role === 'scanTable' && x.definition.options.key)
+    .map((x) => ({
+      message: `KEY of the table ${x.definition.name} has no effect: the newest rows are kept, whatever their ${x.definition.options.key}`,
+      line: x.reference.at.line,
+      column: x.reference.at.column,
+      hint: 'Set the rule option keyedTables to true to keep the newest row of each key.',
     }))
 }
 
@@ -83,6 +100,57 @@ function withoutEffect(s: ResolvedStatement, written: SelectStatement, kinds: Fu
   if (single && (written.limit ?? 0) > 0 && !s.fields.some((f) => setReturningCall(f, kinds))) {
     warnings.push({ message: 'LIMIT has no effect on single rows; it needs a window' })
   }
+  return warnings
+}
+
+/** A plain column beside aggregates that is no GROUP BY item: the first row of the group gives it. */
+function besideAggregates(s: ResolvedStatement, kinds: FunctionKinds): Warning[] {
+  if (!s.window || !s.fields.some((f) => containsAggregate(f.expression, kinds))) return []
+  const grouped = new Set(s.dimensions.flatMap((d) => (d.kind === 'column' ? [`${d.stream}.${d.name}`] : [])))
+  const behindAliases = new Set(s.dimensions.flatMap((d) => (d.kind === 'alias' ? [d.name] : [])))
+  const warnings: Warning[] = []
+  for (const { expression: e, alias } of s.fields) {
+    if (e.kind !== 'column' || grouped.has(`${e.stream}.${e.name}`) || behindAliases.has(alias ?? '')) continue
+    warnings.push({
+      message: `column ${e.name} stands beside aggregates: its value is that of the first row of the group`,
+      line: e.at.line,
+      column: e.at.column,
+      hint: `Add it to GROUP BY, or use last_value(${e.name}, true) for the newest.`,
+    })
+  }
+  return warnings
+}
+
+const nothings = new Set(['nil', 'none', 'undefined'])
+const comparisons = new Set<string>(['=', '!=', '<', '<=', '>', '>='])
+
+/** `a != null`: false whatever `a` is. So is a comparison with a bare `nil` that a schemaless stream takes for a column. */
+function comparisonsWithNothing(s: ResolvedStatement, sources: SourceSet): Warning[] {
+  const declared = new Set(sources.list.flatMap((x) => x.fields?.map((f) => f.name) ?? []))
+  const wordOf = (e: Expression): string | null => {
+    if (e.kind === 'null') return e.written ?? 'null'
+    return e.kind === 'column' && nothings.has(e.name.toLowerCase()) && !declared.has(e.name) ? e.name : null
+  }
+  const { window } = s
+  const roots = [
+    ...s.fields.map((f) => f.expression),
+    ...[...s.joins, s.where, ...s.dimensions, s.having],
+    ...(window ? [window.filter, window.when, window.begin, window.emit] : []),
+  ]
+  const warnings: Warning[] = []
+  const seen = new Set<Expression>()
+  const visit = (e: Expression): void => {
+    if (e.kind !== 'binary' || !comparisons.has(e.operator)) return
+    const word = wordOf(e.right) ?? wordOf(e.left)
+    if (word === null) return
+    warnings.push({
+      message: `a comparison with ${word} never holds`,
+      line: e.at.line,
+      column: e.at.column,
+      hint: 'Use IS NULL or IS NOT NULL.',
+    })
+  }
+  for (const root of roots) walk(root, visit, {}, seen)
   return warnings
 }
 

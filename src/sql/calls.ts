@@ -37,11 +37,11 @@ export function parseCall(r: Reader): CallExpression {
     throw syntaxError(`function ${token.text} can only be used inside the select clause`, token)
   }
   const outer = r.inMeta
-  r.inMeta = name === 'meta' || name === 'mqtt'
+  r.inMeta = isBareNameCall(name)
   const written = parseArguments(r, name)
   r.inMeta = outer
   const problem = trigger ? checkTrigger(written) : checkArguments(r.options.functions, signature, name, written)
-  if (problem) throw syntaxError(problem, token)
+  if (problem) throw syntaxError(problem, token, isBareNameCall(name) && written.some(isDashed) ? DASH_HINT : undefined)
 
   const hidden: Expression = { kind: 'wildcard', stream: null, except: [], replace: [], at: token.at }
   const call: CallExpression = {
@@ -56,6 +56,17 @@ export function parseCall(r: Reader): CallExpression {
     ...(multiColumn && { columnNames: written.map(nameOf) }),
   }
   return { ...call, ...parseOver(r, signature, name) }
+}
+
+const DASH_HINT = 'a dash is a minus; to use it in a name, put the name in backticks'
+
+/** `meta(key)`: the argument is a name, not a value. */
+function isBareNameCall(name: string): boolean {
+  return name === 'meta' || name === 'mqtt'
+}
+
+function isDashed(e: Expression): boolean {
+  return e.kind === 'binary' && e.operator === '-'
 }
 
 const DEDUP_TRIGGER = 'dedup_trigger'
