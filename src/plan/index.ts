@@ -31,7 +31,7 @@ export function planSelect(statement: SelectStatement, env: PlanEnvironment): Lo
   const sources = resolveSources(statement, env)
   const resolved = resolveNames(statement, sources, env)
   checkResolved(resolved, statement, kinds)
-  checkSharedSources(sources, options)
+  checkBufferPolicies(sources, options)
   checkSliceTuple(resolved, statement, sources, options, kinds)
   const extracted = extractCalls(resolved, kinds)
   const built = buildPlan(statement, extracted, sources, options, kinds)
@@ -63,13 +63,21 @@ function rewrite(built: PlanNode, sources: SourceSet, env: PlanEnvironment): Pla
   return root
 }
 
-function checkSharedSources(sources: SourceSet, options: PlanOptions): void {
+/** `disableBufferFullDiscard` asks never to drop for want of room; a shared stream, and one whose policy is to drop, cannot. */
+function checkBufferPolicies(sources: SourceSet, options: PlanOptions): void {
   if (!options.disableBufferFullDiscard) return
-  const shared = sources.list.find((x) => x.definition.options.shared)
-  if (shared) {
-    throw planError(
-      `disableBufferFullDiscard can't be enabled with shared stream ${shared.definition.name}`,
-      shared.reference.at,
-    )
+  for (const { definition, reference } of sources.list) {
+    const { shared, extensions } = definition.options
+    if (shared) {
+      throw planError(`disableBufferFullDiscard can't be enabled with shared stream ${definition.name}`, reference.at)
+    }
+    const policy = String(extensions?.['buffer_full_policy'] ?? '')
+    if (policy.toLowerCase().startsWith('drop')) {
+      throw planError(
+        `disableBufferFullDiscard contradicts BUFFER_FULL_POLICY="${policy}" of stream ${definition.name}`,
+        reference.at,
+        'Leave the rule option out: the policy of the stream decides.',
+      )
+    }
   }
 }
