@@ -149,6 +149,10 @@ describe('the life of a rule', () => {
   })
 })
 
+it('the daemon listens on 127.0.0.1 unless it is told otherwise (report 111, trap: REST address)', async () => {
+  expect(new URL((await start()).url).hostname).toBe('127.0.0.1')
+})
+
 describe('two rules on one topic of one broker', () => {
   interface Counts {
     readonly emitted: number

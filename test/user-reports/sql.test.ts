@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { manualClock } from '../../src/core/clock.ts'
 import { IxionError } from '../../src/core/errors.ts'
 import { createEngine } from '../../src/engine/index.ts'
-import { manualSource, settle, withConnectors } from '../support/engine-harness.ts'
+import { manualSink, manualSource, settle, withConnectors } from '../support/engine-harness.ts'
 import { B, eventTime, overJson, planOf, resultsOf } from './statements.ts'
 
 /** The error a creation with this statement gives. */
@@ -149,9 +149,27 @@ describe('aliases', () => {
     expect(refusal('SELECT b AS a, a AS b FROM S').message).toContain('cycled alias')
   })
 
-  it('that a column nearly equals are pointed out, empty results can be left out (report 30)', async () => {
+  it('that a column nearly equals are pointed out (report 30)', () => {
     const sql = 'SELECT CASE WHEN v > lag(v, 1, 0) THEN v END AS rising FROM S WHERE risng > 0'
     expect(warnings(sql)).toEqual(['column risng is not declared anywhere. Did you mean rising?'])
+  })
+
+  it('that are all absent give an empty result, which omitIfEmpty leaves out (report 30)', async () => {
+    const sink = manualSink('watched')
+    const fed = manualSource('fed')
+    const engine = await createEngine({
+      clock: manualClock(),
+      connectors: withConnectors(fed.connector, sink.connector),
+    })
+    await engine.execute('CREATE STREAM S () WITH (TYPE="fed", DATASOURCE="d")')
+    const sql = 'SELECT CASE WHEN v > lag(v, 1, 0) THEN v END AS rising FROM S'
+    for (const omitIfEmpty of [false, true])
+      await engine.createRule({ id: `r${omitIfEmpty}`, sql, actions: [{ watched: { sendSingle: true, omitIfEmpty } }] })
+    await settle()
+    await fed.rows([{ v: 2 }, { v: 1 }])
+    await settle()
+    expect([...sink.sent].sort()).toEqual(['{"rising":2}', '{"rising":2}', '{}'])
+    await engine.close()
   })
 
   it('are not computed for rows WHERE drops, unless WHERE reads them (report 31)', () => {
