@@ -248,6 +248,19 @@ describe('sliding windows', () => {
     expect(run.read().inFlight).toBe(50_001)
   })
 
+  it('add and take away as they slide: thirty thousand rows that all trigger, fifteen thousand in each window (report 19)', () => {
+    const sql = 'SELECT count(*) AS c, sum(v) AS s, max(v) AS m FROM S GROUP BY SLIDINGWINDOW(ss,15)'
+    const clock = manualClock({ start: B })
+    const run = runStatement({ definitions: [stream('S')], sql }, clock)
+    for (let v = 1; v <= 30_000; v++) {
+      clock.advanceSync(1)
+      run.push('S', [{ v }])
+    }
+    expect(run.emissions).toHaveLength(30_000)
+    // From 15,000 to 30,000, both included.
+    expect(run.emissions.at(-1)).toEqual([{ c: 15_001n, s: 15_001 * 22_500, m: 30_000 }])
+  })
+
   it('with a delay keep the rows before each trigger that is still to fire (report 20)', () => {
     const rows: Rows = [
       [1000, { v: 1 }],
