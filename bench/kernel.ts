@@ -4,7 +4,7 @@
  */
 import { performance } from 'node:perf_hooks'
 import { type ColumnarChain, compileColumnar, type PayloadChunk } from '../src/compile/columnar/index.ts'
-import { type ColumnarWindow, compileColumnarWindow } from '../src/compile/columnar/window.ts'
+import { type ColumnarWindow, planColumnarWindow } from '../src/compile/columnar/window.ts'
 import { compileExpression, newHitCounter } from '../src/compile/expression.ts'
 import { manualClock } from '../src/core/clock.ts'
 import type { Batch } from '../src/core/row.ts'
@@ -115,7 +115,7 @@ function windowOf(sql: string): ColumnarWindow {
     where: null,
     maxGroups: 1_000_000,
   }
-  const window = compileColumnarWindow(plan, environment, { spec, aggregation })
+  const window = planColumnarWindow(plan, { ...environment, sendSingle: null })?.create({ spec, aggregation })
   if (!window) throw new Error(`${sql} has no columnar form`)
   window.operator.open?.({ now: () => windowTime, timezone: 'UTC', wakeAt: () => {}, room: () => {} })
   return window
@@ -229,6 +229,7 @@ measure('lines, a quarter null, 2% of another kind', () => {
   )
   return rows
 })
+const noFailures = { failed: () => {}, discarded: () => {} }
 const grouped = windowOf(
   'SELECT id, count(*) AS n, avg(temp) AS mean, max(temp) AS top FROM s GROUP BY id, TUMBLINGWINDOW(ss, 10)',
 )
@@ -236,11 +237,11 @@ const devices = Buffer.from(`${events.map((e, i) => e.replace(`"dev_${i}"`, `"de
 const deviceChunks = inPieces(65536, devices)
 measure('grouped by 10,000 ids, count, avg, max', () => {
   let held = 0
-  for (const chunk of deviceChunks) held += grouped.process({ chunk }, { failed: () => {} }).received
+  for (const chunk of deviceChunks) held += grouped.process({ chunk }, noFailures).received
   return held
 })
 measure('the same, and the window fires', () => {
-  for (const chunk of deviceChunks) grouped.process({ chunk }, { failed: () => {} })
+  for (const chunk of deviceChunks) grouped.process({ chunk }, noFailures)
   let rows = 0
   const out = {
     batch: (batch: Batch) => {

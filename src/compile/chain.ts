@@ -13,6 +13,7 @@ import { type ProjectField, projectOperator } from '../operators/project.ts'
 import { projectSetOperator } from '../operators/project-set.ts'
 import { rowNumberOperator } from '../operators/row-number.ts'
 import { switchOperator } from '../operators/switch.ts'
+import type { WatermarkOptions } from '../operators/watermark.ts'
 import { boundedText } from '../plan/expression-text.ts'
 import type { LookupNode, PlanNode, SourceNode, SwitchOutputNode, UnionNode } from '../plan/logical.ts'
 import { inputsOf, walkPlan } from '../plan/nodes.ts'
@@ -61,6 +62,8 @@ export interface ChainOptions {
   readonly limits: OperatorLimits
   /** What statefully kept rows depend on beside the statement. Absent = the defaults of rule options. */
   readonly stateful?: StatefulOptions
+  /** Another operator for the plan's watermark, or null. */
+  readonly watermark?: (options: WatermarkOptions) => Operator | null
   /** Another operator for the plan's incremental window, or null. */
   readonly incrementalWindow?: (options: ColumnarWindowOptions) => Operator | null
   /** Set by {@link compileChain}: every window is of a kind that does not care how often the watermark moves. */

@@ -10,7 +10,7 @@ import { filterOperator } from '../operators/filter.ts'
 import { type JoinEquality, joinOperator } from '../operators/join.ts'
 import { joinAlignOperator } from '../operators/join-align.ts'
 import { lookupOperator } from '../operators/lookup.ts'
-import { watermarkOperator } from '../operators/watermark.ts'
+import { type WatermarkOptions, watermarkOperator } from '../operators/watermark.ts'
 import { createIncrementalWindow, createWindow, type WindowSpec } from '../operators/window/index.ts'
 import type {
   DedupTriggerNode,
@@ -81,7 +81,7 @@ function compileWatermark(node: WatermarkNode, options: ChainOptions): Operator 
     })
   }
   const { stateful } = options
-  return watermarkOperator({
+  const watermark: WatermarkOptions = {
     lateTolerance: stateful?.lateTolerance ?? DEFAULT_LATE_TOLERANCE,
     sendWatermark: node.sendWatermark,
     coalesce: options.coalesceWatermarks ?? false,
@@ -101,7 +101,8 @@ function compileWatermark(node: WatermarkNode, options: ChainOptions): Operator 
         idleTimeout: duration('idle_timeout'),
       }
     }),
-  })
+  }
+  return options.watermark?.(watermark) ?? watermarkOperator(watermark)
 }
 
 /**

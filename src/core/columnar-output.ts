@@ -1,4 +1,5 @@
 /** What leaves a columnar lane (docs/decisions/0002-two-lanes.md): the code that makes it and the code that runs it meet here. */
+import type { DropReason } from './ledger.ts'
 
 export interface ColumnarOutput {
   /** Messages in order, each ended by a line feed; `payload` is valid only during the call. */
@@ -7,11 +8,24 @@ export interface ColumnarOutput {
   failed(error: Error, events: number, decoding: boolean): void
 }
 
-/** `received` = `emitted` + `filtered` + the events of `failed` calls. A payload that fails to decode is one event. */
+/** What a lane with a watermark gives out as well. */
+export interface ChunkOutput extends ColumnarOutput {
+  /** Events that the watermark keeps out of the rule. */
+  discarded(reason: LateReason, events: number): void
+}
+
+export type LateReason = Extract<DropReason, 'late' | 'future_skew' | 'window_limit'>
+
+/**
+ * `received` = `emitted` + `filtered` + the events of `failed` and `discarded` calls + what the lane keeps. A payload that fails to
+ * decode is one event.
+ */
 export interface ColumnarCounts {
   readonly received: number
   readonly emitted: number
   readonly filtered: number
+  /** Where event time is now, epoch ms: windows up to there are due. Absent = nothing has changed. */
+  readonly watermark?: number
 }
 
 /** Takes the encoded results of windows, which leave when a window ends. */

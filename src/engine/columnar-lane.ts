@@ -1,10 +1,18 @@
 /** Puts a rule on the columnar lane where it has a columnar form, and keeps the counters its operators would have kept. */
 import { compileColumnar, type ScanMember } from '../compile/columnar/index.ts'
-import { type ColumnarWindow, type ColumnarWindowOptions, compileColumnarWindow } from '../compile/columnar/window.ts'
+import {
+  type ColumnarWindow,
+  type ColumnarWindowOptions,
+  type ColumnarWindowPlan,
+  planColumnarWindow,
+} from '../compile/columnar/window.ts'
 import type { ExpressionContext } from '../compile/expression.ts'
 import type { ColumnarCounts, ColumnarOutput } from '../core/columnar-output.ts'
+import type { ValueObject } from '../core/values.ts'
 import type { ColumnType } from '../formats/contract.ts'
+import { createTimestampReader } from '../formats/schema-check.ts'
 import type { Operator } from '../operators/contract.ts'
+import type { WatermarkOptions } from '../operators/watermark.ts'
 import type { LogicalPlan } from '../plan/logical.ts'
 import type { ChunkDelivery, ColumnarLane } from '../runtime/columnar-lane.ts'
 import type { NodeMetrics } from '../runtime/metrics.ts'
@@ -136,13 +144,16 @@ export async function createColumnarLane(
 
 /** A window that decodes, filters and aggregates undecoded payloads itself; what leaves it are rows, as from any window. */
 export interface WindowLane {
+  /** The operator in place of the plan's watermark; null = the plan's own. */
+  watermark(options: WatermarkOptions): Operator | null
   /** The operator in place of the plan's window; null where this window has no columnar form. */
-  operator(plan: LogicalPlan, options: ColumnarWindowOptions): Operator | null
-  /** After `operator` has been asked: the way in for payloads, or null. */
+  window(options: ColumnarWindowOptions): Operator | null
+  /** After `window` has been asked: the way in for payloads, or null. */
   lane(metrics: WindowMetrics): ColumnarLane | null
 }
 
 export interface WindowMetrics extends Pick<LaneMetrics, 'decoder' | 'filter' | 'project'> {
+  readonly watermark: NodeMetrics | undefined
   readonly window: NodeMetrics | undefined
   /** Operators that the window does the work of. */
   readonly absorbed: readonly NodeMetrics[]
@@ -151,10 +162,11 @@ export interface WindowMetrics extends Pick<LaneMetrics, 'decoder' | 'filter' | 
   readonly sinks: readonly { readonly transform: NodeMetrics; readonly encode: NodeMetrics }[]
 }
 
-/** Null when the rule's source does not hand over plain JSON of one stream. */
+/** Null when the rule's source does not hand over plain JSON of one stream. `plan` is the form in which the rule runs. */
 export async function createWindowLane(
   environment: EngineEnvironment,
   planned: PlannedRule,
+  plan: LogicalPlan,
   expressions: ExpressionContext,
 ): Promise<WindowLane | null> {
   if (environment.options.ignoreCase || !sourceFits(planned)) return null
@@ -164,11 +176,23 @@ export async function createWindowLane(
   const decode = decodeOptions(environment, source, wantedColumns(node, fields))
   const decoder = (await loadFormat('json')).decoder(decode, environment.schemas)
   const sendSingle = sinksFit(planned) ? (planned.sinks[0] as ResolvedSink).common.sendSingle : null
+  const windowPlan = planColumnarWindow(plan, { expressions, decoder, decode, sendSingle })
+  if (!windowPlan) return null
+  const timestampOf = node.eventTime ? createTimestampReader(node.definition, { zone: environment.timezone }) : null
+  return laneOf(windowPlan, timestampOf, sendSingle ?? false)
+}
+
+function laneOf(
+  plan: ColumnarWindowPlan,
+  timestampOf: ((message: ValueObject) => number) | null,
+  sendSingle: boolean,
+): WindowLane {
   let window: ColumnarWindow | null = null
   return {
-    operator(plan, options) {
-      window = compileColumnarWindow(plan, { expressions, decoder, decode, sendSingle }, options)
-      return window?.operator ?? null
+    watermark: (options) => (timestampOf && plan.watermark?.(options, timestampOf)) ?? null,
+    window(options) {
+      window = plan.create(options)
+      return window.operator
     },
     lane(metrics) {
       if (!window) return null
@@ -177,6 +201,10 @@ export async function createWindowLane(
         connect: (results) =>
           connect({
             ...results,
+            released(rows) {
+              credit(metrics.watermark, 0, rows)
+              credit(metrics.window, rows, 0)
+            },
             sent(rows) {
               const messages = sendSingle ? rows : Math.min(rows, 1)
               const kept = Math.min(rows, 1)
@@ -193,7 +221,8 @@ export async function createWindowLane(
         process(delivery, output) {
           let undecoded = 0
           let failed = 0
-          const counts = process(delivery, {
+          const { received, filtered, outside, watermark } = process(delivery, {
+            discarded: (reason, events) => output.discarded(reason, events),
             failed(error, events, decoding) {
               if (decoding) undecoded += events
               else failed += events
@@ -201,12 +230,16 @@ export async function createWindowLane(
               output.failed(error, events, decoding)
             },
           })
-          const decoded = counts.received - undecoded
-          const passed = decoded - failed - counts.filtered
-          credit(metrics.decoder, counts.received, decoded)
+          const decoded = received - undecoded
+          const passed = decoded - failed - filtered
+          credit(metrics.decoder, received, decoded)
+          if (watermark !== null) {
+            credit(metrics.watermark, decoded, 0)
+            return { received, emitted: 0, filtered: filtered + outside, watermark }
+          }
           credit(metrics.filter, decoded, passed)
           credit(metrics.window, passed, 0)
-          return { received: counts.received, emitted: 0, filtered: counts.filtered + counts.outside }
+          return { received, emitted: 0, filtered: filtered + outside }
         },
       }
     },

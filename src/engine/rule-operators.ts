@@ -28,8 +28,9 @@ export async function compileOperators(environment: EngineEnvironment, planned: 
   const expressions = await expressionContext(environment, planned)
   const lookups = await attachLookups(environment, plan)
   try {
-    const windowLane = await createWindowLane(environment, planned, expressions)
-    const chain = compilePlan(environment, planned, expressions, windowLane, lookups.access)
+    const running = runningPlanOf(environment, planned)
+    const windowLane = await createWindowLane(environment, planned, { ...plan, root: running.root }, expressions)
+    const chain = compilePlan(environment, planned, running, expressions, windowLane, lookups.access)
     return { chain, expressions, windowLane, release: lookups.release }
   } catch (error) {
     await lookups.release()
@@ -37,19 +38,23 @@ export async function compileOperators(environment: EngineEnvironment, planned: 
   }
 }
 
+function runningPlanOf({ functions }: EngineEnvironment, { plan, topology }: PlannedRule) {
+  const operatorNames = (node: PlanNode): string[] =>
+    topology.nodes.filter((n) => n.plan === node && n.kind === 'op').map((n) => n.name)
+  return runningPlan(plan, functions, operatorNames)
+}
+
 function compilePlan(
   environment: EngineEnvironment,
   planned: PlannedRule,
+  { root, namesOf }: ReturnType<typeof runningPlan>,
   expressions: ExpressionContext,
   windowLane: WindowLane | null,
   lookup: (node: LookupNode) => LookupAccess,
 ): CompiledChain {
-  const { document, plan, topology } = planned
+  const { document, plan } = planned
   const { options } = document
   const { windowOption } = options.planOptimizeStrategy
-  const operatorNames = (node: PlanNode): string[] =>
-    topology.nodes.filter((n) => n.plan === node && n.kind === 'op').map((n) => n.name)
-  const { root, namesOf } = runningPlan(plan, environment.functions, operatorNames)
   return compileChain(
     root,
     {
@@ -61,7 +66,8 @@ function compilePlan(
         groups: options.groupLimit,
         partitions: partitionLimit(planned),
       },
-      incrementalWindow: (window) => windowLane?.operator({ ...plan, root }, window) ?? null,
+      watermark: (options) => windowLane?.watermark(options) ?? null,
+      incrementalWindow: (options) => windowLane?.window(options) ?? null,
       stateful: {
         lateTolerance: options.lateTolerance,
         halfOpenSliding: windowOption.windowVersion === 'v2',

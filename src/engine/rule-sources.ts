@@ -125,6 +125,7 @@ async function takeUndecoded(
   const window = operators.windowLane?.lane({
     decoder,
     filter,
+    watermark: named('watermark'),
     window: named('inc_agg_window'),
     absorbed: absorbedBy(runner, 'inc_agg_window'),
     having: named('having'),

@@ -12,7 +12,7 @@
 import { IxionError } from '../core/errors.ts'
 import { type Row, rowsBatch } from '../core/row.ts'
 import type { Value } from '../core/values.ts'
-import type { Emit, Operator, OperatorContext } from './contract.ts'
+import type { Emit, Operator, OperatorContext, State } from './contract.ts'
 import { loadRow, saveRow } from './window/row-buffer.ts'
 import { rowsOf } from './window/support.ts'
 
@@ -54,36 +54,111 @@ interface Stream extends StreamTime {
   heard: number
 }
 
-export function watermarkOperator(options: WatermarkOptions): Operator {
-  const { lateTolerance, sendWatermark, maxRows } = options
-  const streams = new Map<string, Stream>(
-    options.streams.map((s) => [s.emitter, { ...s, newest: Number.NEGATIVE_INFINITY, heard: 0 }]),
-  )
-  const watchesIdle = options.streams.some((s) => s.idleTimeout !== null)
-  let waiting: Row[] = []
-  let last = Number.NEGATIVE_INFINITY
-  let context: OperatorContext
+export type Verdict = 'inTime' | 'late' | 'tooEarly'
+
+/** The event times of a rule's streams, and the watermark that follows from them. Times are epoch ms. */
+export class StreamTimes {
+  /** The watermark: -Infinity before the first row. */
+  last = Number.NEGATIVE_INFINITY
+  readonly #streams: readonly Stream[]
+  readonly #lateTolerance: number
+  readonly #watchesIdle: boolean
+
+  constructor(streams: readonly StreamTime[], lateTolerance: number) {
+    this.#streams = streams.map((s) => ({ ...s, newest: Number.NEGATIVE_INFINITY, heard: 0 }))
+    this.#lateTolerance = lateTolerance
+    this.#watchesIdle = streams.some((s) => s.idleTimeout !== null)
+  }
+
+  start(now: number): void {
+    for (const s of this.#streams) s.heard = now
+  }
+
+  policyOf(emitter: string): StreamTime['latePolicy'] {
+    return this.#streams.find((s) => s.emitter === emitter)?.latePolicy ?? 'drop'
+  }
+
+  /** Takes note of a row; the watermark stays where it is until {@link follow}. */
+  see(emitter: string, timestamp: number, now: number): Verdict {
+    const { length } = this.#streams
+    for (let i = 0; i < length; i++) {
+      const stream = this.#streams[i] as Stream
+      if (stream.emitter !== emitter) continue
+      if (stream.maxFutureSkew !== null && timestamp > now + stream.maxFutureSkew) return 'tooEarly'
+      stream.heard = now
+      if (timestamp > stream.newest) stream.newest = timestamp
+    }
+    return timestamp < this.last ? 'late' : 'inTime'
+  }
 
   /** Where the watermark could be now. */
-  const candidate = (now: number): number => {
+  candidate(now: number): number {
     let least = Number.POSITIVE_INFINITY
     let newest = Number.NEGATIVE_INFINITY
     let heard = Number.NEGATIVE_INFINITY
     let active = false
-    for (const s of streams.values()) {
+    for (const s of this.#streams) {
       newest = Math.max(newest, s.newest)
       heard = Math.max(heard, s.heard)
       if (s.idleTimeout !== null && now - s.heard >= s.idleTimeout) continue
       active = true
       least = Math.min(least, s.newest)
     }
-    return (active ? least : newest + (now - heard)) - lateTolerance
+    return (active ? least : newest + (now - heard)) - this.#lateTolerance
   }
+
+  /** Moves the watermark to where it could be; it never goes back. */
+  follow(now: number): void {
+    this.last = Math.max(this.last, this.candidate(now))
+  }
+
+  /** The next moment at which silence moves the watermark; null = none. */
+  nextMove(now: number): number | null {
+    if (!this.#watchesIdle) return null
+    let next = Number.POSITIVE_INFINITY
+    let heardAnything = false
+    for (const s of this.#streams) {
+      if (s.newest > Number.NEGATIVE_INFINITY) heardAnything = true
+      if (s.idleTimeout === null) continue
+      const idle = s.heard + s.idleTimeout
+      next = Math.min(next, idle > now ? idle : now + Math.min(IDLE_STEP, s.idleTimeout))
+    }
+    return heardAnything && Number.isFinite(next) ? next : null
+  }
+
+  /** The saved form of a watermark operator, with the rows that wait. */
+  save(waiting: Value[]): Value {
+    return { waiting, last: this.last, newest: this.#streams.map((s) => [s.emitter, s.newest]) }
+  }
+
+  /** Returns the rows that wait. */
+  load(state: State): Row[] {
+    const saved = state as { waiting: Value[]; last: number; newest: [string, number][] }
+    this.last = Number(saved.last)
+    for (const [emitter, newest] of saved.newest) {
+      for (const s of this.#streams) if (s.emitter === emitter) s.newest = Number(newest)
+    }
+    return saved.waiting.map(loadRow)
+  }
+}
+
+/** What a rule stops for when too many rows wait and its policy is `fail`. */
+export function waitingLimit(maxRows: number): IxionError {
+  return new IxionError('LIMIT', `more than ${maxRows} rows wait for the watermark`, {
+    hint: 'raise windowLimit of the rule, lower lateTolerance, set IDLE_TIMEOUT on a silent stream, or set limitPolicy to dropOldest',
+  })
+}
+
+export function watermarkOperator(options: WatermarkOptions): Operator {
+  const { sendWatermark, maxRows } = options
+  const times = new StreamTimes(options.streams, options.lateTolerance)
+  let waiting: Row[] = []
+  let context: OperatorContext
 
   /** Rows with a time of at most the watermark, taken out of those that wait. */
   const release = (): Row[] => {
     let count = 0
-    while (count < waiting.length && (waiting[count] as Row).timestamp <= last) count++
+    while (count < waiting.length && (waiting[count] as Row).timestamp <= times.last) count++
     if (count === waiting.length) {
       const released = waiting
       waiting = []
@@ -92,14 +167,15 @@ export function watermarkOperator(options: WatermarkOptions): Operator {
     return waiting.splice(0, count)
   }
 
-  /** Rows with a time of at most `time` go on; `passed` gathers them when nothing stands between two releases. */
-  const advance = (time: number, passed: Row[] | null, out: Emit): void => {
-    if (!(time > last)) return
-    last = time
+  /** Rows with a time of at most the watermark go on; `passed` gathers them when nothing stands between two releases. */
+  const advance = (now: number, passed: Row[] | null, out: Emit): void => {
+    const before = times.last
+    times.follow(now)
+    if (times.last === before) return
     const released = release()
     if (passed) passed.push(...released)
     else if (released.length) out.batch(rowsBatch(released))
-    if (sendWatermark) out.watermark(time)
+    if (sendWatermark) out.watermark(times.last)
   }
 
   const add = (row: Row, out: Emit): void => {
@@ -115,39 +191,24 @@ export function watermarkOperator(options: WatermarkOptions): Operator {
     if (at === waiting.length) waiting.push(row)
     else waiting.splice(at, 0, row)
     if (waiting.length > maxRows) {
-      if (options.limitPolicy === 'fail') {
-        throw new IxionError('LIMIT', `more than ${maxRows} rows wait for the watermark`, {
-          hint: 'raise windowLimit of the rule, lower lateTolerance, set IDLE_TIMEOUT on a silent stream, or set limitPolicy to dropOldest',
-        })
-      }
+      if (options.limitPolicy === 'fail') throw waitingLimit(maxRows)
       waiting.shift()
       out.discard('window_limit', 1)
     }
   }
 
-  const late = (row: Row, stream: Stream | undefined, passed: Row[] | null, out: Emit): void => {
-    if (stream?.latePolicy === 'reopen' && !sendWatermark) {
+  const late = (row: Row, passed: Row[] | null, out: Emit): void => {
+    const policy = times.policyOf(row.emitter)
+    if (policy === 'reopen' && !sendWatermark) {
       if (passed) passed.push(row)
       else out.batch(rowsBatch([row]))
       return
     }
-    if (stream?.latePolicy === 'side') options.onLate?.(row)
+    if (policy === 'side') options.onLate?.(row)
     out.discard('late', 1)
   }
 
-  /** The next moment at which silence moves the watermark. */
-  const wake = (now: number): void => {
-    if (!watchesIdle) return
-    let next = Number.POSITIVE_INFINITY
-    let heardAnything = false
-    for (const s of streams.values()) {
-      if (s.newest > Number.NEGATIVE_INFINITY) heardAnything = true
-      if (s.idleTimeout === null) continue
-      const idle = s.heard + s.idleTimeout
-      next = Math.min(next, idle > now ? idle : now + Math.min(IDLE_STEP, s.idleTimeout))
-    }
-    context.wakeAt(heardAnything && Number.isFinite(next) ? next : null)
-  }
+  const wake = (now: number): void => context.wakeAt(times.nextMove(now))
 
   return {
     name: 'watermark',
@@ -156,54 +217,40 @@ export function watermarkOperator(options: WatermarkOptions): Operator {
     },
     open(c) {
       context = c
-      for (const s of streams.values()) s.heard = c.now()
+      times.start(c.now())
       wake(c.now())
     },
     push(batch, out) {
       const now = context.now()
-      const before = last
+      const before = times.last
       // Without markers in between, rows released by one batch stay one batch.
       const passed: Row[] | null = sendWatermark ? null : []
       for (const row of rowsOf(batch)) {
-        const stream = streams.get(row.emitter)
-        if (stream) {
-          if (stream.maxFutureSkew !== null && row.timestamp > now + stream.maxFutureSkew) {
-            out.discard('future_skew', 1)
-            continue
-          }
-          stream.heard = now
-          if (row.timestamp > stream.newest) stream.newest = row.timestamp
+        const verdict = times.see(row.emitter, row.timestamp, now)
+        if (verdict === 'tooEarly') {
+          out.discard('future_skew', 1)
+          continue
         }
-        if (row.timestamp < last) late(row, stream, passed, out)
+        if (verdict === 'late') late(row, passed, out)
         else add(row, out)
-        if (options.coalesce) last = Math.max(last, candidate(now))
-        else advance(candidate(now), passed, out)
+        if (options.coalesce) times.follow(now)
+        else advance(now, passed, out)
       }
-      if (options.coalesce && last > before) {
+      if (options.coalesce && times.last > before) {
         const released = release()
         if (released.length) out.batch(rowsBatch(released))
-        if (sendWatermark) out.watermark(last)
+        if (sendWatermark) out.watermark(times.last)
       }
       if (passed?.length) out.batch(rowsBatch(passed))
       wake(now)
     },
     tick(now, out) {
-      advance(candidate(now), null, out)
+      advance(now, null, out)
       wake(now)
     },
-    save: () => ({
-      waiting: waiting.map(saveRow),
-      last,
-      newest: [...streams.values()].map((s) => [s.emitter, s.newest]),
-    }),
+    save: () => times.save(waiting.map(saveRow)),
     load(state) {
-      const saved = state as { waiting: Value[]; last: number; newest: [string, number][] }
-      waiting = saved.waiting.map(loadRow)
-      last = Number(saved.last)
-      for (const [emitter, newest] of saved.newest) {
-        const stream = streams.get(emitter)
-        if (stream) stream.newest = Number(newest)
-      }
+      waiting = times.load(state)
     },
   }
 }

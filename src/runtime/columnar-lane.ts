@@ -1,12 +1,12 @@
 /** The columnar chain of a rule (src/compile/columnar) as the runtime sees it. */
-import type { ColumnarCounts, ColumnarOutput, ResultOutput } from '../core/columnar-output.ts'
+import type { ChunkOutput, ColumnarCounts, ColumnarOutput, ResultOutput } from '../core/columnar-output.ts'
 import type { Delivery } from './delivery.ts'
 
 export type ChunkDelivery = Delivery & { readonly kind: 'chunk' }
 
 /** Decodes, filters, projects and encodes whole chunks. */
 export interface ColumnarLane {
-  process(delivery: ChunkDelivery, output: ColumnarOutput): ColumnarCounts
+  process(delivery: ChunkDelivery, output: ChunkOutput): ColumnarCounts
   /** Lanes with results that do not leave inside {@link process} (of windows): where they go. Called once, before the start. */
   connect?(results: ResultOutput): void
 }

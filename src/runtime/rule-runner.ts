@@ -5,7 +5,7 @@
 
 import type { Logger } from '../connectors/contract.ts'
 import type { Clock } from '../core/clock.ts'
-import type { ColumnarCounts, ColumnarOutput } from '../core/columnar-output.ts'
+import type { ChunkOutput, ColumnarCounts, LateReason } from '../core/columnar-output.ts'
 import { IxionError, messageOf } from '../core/errors.ts'
 import { Ledger, type LedgerReading } from '../core/ledger.ts'
 import type { Batch } from '../core/row.ts'
@@ -280,7 +280,7 @@ interface InputEnvironment {
 }
 
 /** One input: what a stream sees of the rule. */
-class Input implements Consumer, ColumnarOutput {
+class Input implements Consumer, ChunkOutput {
   readonly #first: Receiver
   readonly #e: InputEnvironment
   readonly #inbox: Inbox
@@ -356,7 +356,9 @@ class Input implements Consumer, ColumnarOutput {
         this.failed(delivery.error, delivery.events, true)
         return
       case 'chunk': {
-        this.#count((this.#e.columnar() as ColumnarLane).process(delivery, this))
+        const counts = (this.#e.columnar() as ColumnarLane).process(delivery, this)
+        this.#count(counts)
+        if (counts.watermark !== undefined) this.#first.watermark(counts.watermark)
       }
     }
   }
@@ -384,6 +386,10 @@ class Input implements Consumer, ColumnarOutput {
   failed(error: Error, events: number, decoding: boolean): void {
     this.#e.ledger.drop(decoding ? 'decode_error' : 'error', events)
     this.#e.rowFailed(error)
+  }
+
+  discarded(reason: LateReason, events: number): void {
+    this.#e.ledger.drop(reason, events)
   }
 
   ended(): void {

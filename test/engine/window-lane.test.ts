@@ -13,16 +13,25 @@ afterEach(async () => {
 const SQL =
   'SELECT id, count(*) AS n, avg(temp) AS mean, max(temp) AS top, window_end() AS until FROM demo WHERE temp > -100 GROUP BY id, tumblingwindow(ss, 10)'
 
-async function run(emits: 'bytes' | 'rows', shared: boolean, sql = SQL, action: ValueObject = {}) {
+interface Setting {
+  readonly sql?: string
+  readonly action?: ValueObject
+  /** More options of the stream, as in its statement. */
+  readonly stream?: string
+  readonly options?: ValueObject
+}
+
+async function run(emits: 'bytes' | 'rows', shared: boolean, setting: Setting = {}) {
+  const { sql = SQL, action = {}, stream = '', options = {} } = setting
   const clock = manualClock({ start: 1_700_000_000_000 })
   const source = manualSource('fed', { emits, now: () => clock.now() })
   const sink = manualSink('watched')
   const engine = await createEngine({ clock, connectors: withConnectors(source.connector, sink.connector) })
   engines.push(engine)
   await engine.execute(
-    `CREATE STREAM demo () WITH (TYPE="fed", DATASOURCE="d", FORMAT="json"${shared ? ', SHARED="true"' : ''})`,
+    `CREATE STREAM demo () WITH (TYPE="fed", DATASOURCE="d", FORMAT="json"${shared ? ', SHARED="true"' : ''}${stream})`,
   )
-  await engine.createRule({ id: 'r', sql, actions: [{ watched: action }] })
+  await engine.createRule({ id: 'r', sql, actions: [{ watched: action }], options })
   await settle()
   return { clock, source, sink, engine }
 }
@@ -60,8 +69,8 @@ describe('windows fed with undecoded payloads', () => {
   it.each(cases)('%s', async (sql) => {
     for (const [round, sendSingle] of [false, true, false, true].entries()) {
       const random = seeded(100 + round)
-      const byBytes = await run('bytes', false, sql, { sendSingle })
-      const byRows = await run('rows', false, sql, { sendSingle })
+      const byBytes = await run('bytes', false, { sql, action: { sendSingle } })
+      const byRows = await run('rows', false, { sql, action: { sendSingle } })
       for (let step = 0; step < 25; step++) {
         const events = mixedEvents(random, round > 1 && step > 10)
         await byBytes.source.json(events)
@@ -80,6 +89,62 @@ describe('windows fed with undecoded payloads', () => {
       }
       expect(byBytes.sink.sent).not.toEqual([])
       expect(operatorCounters(byBytes.engine)).toEqual(operatorCounters(byRows.engine))
+    }
+  })
+})
+
+/** Events around `now`, most of them in order; in `wild` rounds some without a usable time. */
+function timedEvents(random: Random, now: number, wild: boolean): string[] {
+  return mixedEvents(random, wild).map((text, i) => {
+    const time = now + i * 20 - (random() < 0.3 ? random.int(4000) : 0) + (random() < 0.02 ? 100_000 : 0)
+    const ts = wild && random() < 0.05 ? random.pick(['null', '"soon"', String(time + 0.5), `"${time}"`]) : String(time)
+    return wild && random() < 0.02 ? text : `{"ts":${ts},${text.slice(1)}`
+  })
+}
+
+describe('event-time windows fed with undecoded payloads', () => {
+  const settings: readonly Pick<Setting, 'stream' | 'options'>[] = [
+    { options: { lateTolerance: 0 } },
+    { options: {}, stream: ', MAX_FUTURE_SKEW="60s"' },
+    { options: { lateTolerance: 3000 }, stream: ', IDLE_TIMEOUT="2s"' },
+    { options: { lateTolerance: 5000, windowLimit: 60 }, stream: ', LATE_POLICY="side"' },
+  ]
+  const cases = statements
+    .flatMap((sql) => [...windows.map((window) => sql.replace('WINDOW', window))])
+    .flatMap((sql) => [sql, sql.includes('WHERE') ? sql : sql.replace(' GROUP BY', ' WHERE temp > 10 GROUP BY')])
+  it.each([...new Set(cases)])('%s', async (sql) => {
+    for (const [round, { stream = '', options = {} }] of settings.entries()) {
+      const random = seeded(200 + round)
+      const setting: Setting = {
+        sql,
+        action: { sendSingle: round % 2 === 1 },
+        stream: `, TIMESTAMP="ts"${stream}`,
+        options: { isEventTime: true, ...options },
+      }
+      const byBytes = await run('bytes', false, setting)
+      const byRows = await run('rows', false, setting)
+      for (let step = 0; step < 25; step++) {
+        const events = timedEvents(random, byBytes.clock.now(), step > 15)
+        await byBytes.source.json(events)
+        await byRows.source.rows(events.map((text) => decodeJsonText(text) as ValueObject))
+        if (step === 12) {
+          // Decoded rows among the others: both kinds wait and leave in one order.
+          const rows = timedEvents(random, byBytes.clock.now(), false).map(
+            (text) => decodeJsonText(text) as ValueObject,
+          )
+          await byBytes.source.rows(rows)
+          await byRows.source.rows(rows)
+        }
+        for (const { engine, clock } of [byBytes, byRows]) {
+          await clock.advance(1300)
+          expect(imbalance(engine.ruleLedger('r').rule)).toBe(0)
+        }
+        await settle()
+        expect(byBytes.engine.ruleStatus('r').message).toBe('')
+        expect(byBytes.sink.sent).toEqual(byRows.sink.sent)
+        if (options['windowLimit'] === undefined)
+          expect(byBytes.engine.ruleLedger('r').rule).toEqual(byRows.engine.ruleLedger('r').rule)
+      }
     }
   })
 })

@@ -127,7 +127,7 @@ export function outputColumns(plan: Pick<LoopPlan, 'outputs' | 'columnIndex'>): 
   const columns = plan.outputs
     .filter((o) => o.visible)
     .map((o) => {
-      const scanned = scannedColumn(o.expression, plan.columnIndex)
+      const scanned = o.condition ? null : scannedColumn(o.expression, plan.columnIndex)
       return scanned ?? plan.columnIndex.size + computed++
     })
   return { columns, computed }
@@ -163,7 +163,8 @@ class Generator {
     for (const [i, output] of outputs.entries()) {
       const column = output.visible ? (columns[i] as number) : -1
       if (column >= scannedCount) {
-        this.#store(column - scannedCount, this.#value(output.expression))
+        const value = this.#value(output.expression)
+        this.#store(column - scannedCount, output.condition ? this.#boolean(value) : value)
         used++
       } else if (column >= 0) this.#passThrough(column)
       else this.#value(output.expression)
@@ -228,6 +229,13 @@ class Generator {
     if (!nested) return
     this.#used.add(column)
     this.#bail(`k${column}[r]===10||k${column}[r]===11`)
+  }
+
+  /** A value that is neither boolean nor null is left to the general evaluator. */
+  #boolean(o: Operand): Operand {
+    if (o.type === 'bool' || o.type === 'null') return o
+    this.#bail(o.nul ? `!${o.nul}` : 'true')
+    return { type: 'null' }
   }
 
   #store(slot: number, o: Operand): void {

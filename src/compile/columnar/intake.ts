@@ -23,9 +23,14 @@ export interface RowTaker {
   passed(kernel: Kernel, batch: ScannedBatch, from: number, to: number, refuse: (row: number) => void): void
   /** A batch whose rows come in many small parts begins and ends. */
   mixed(begins: boolean): void
-  /** A message for the general evaluator; false = filtered. `row` is its number in the batch, -1 = it has none. */
-  message(message: ValueObject, timestamp: number, row: number): boolean
+  /** A message for the general evaluator; false = filtered. `place` null = it is of no batch. */
+  message(message: ValueObject, timestamp: number, place: RowPlace | null): boolean
   failed(error: Error, decoding: boolean): void
+}
+
+export interface RowPlace {
+  readonly batch: ScannedBatch
+  readonly row: number
 }
 
 export interface DeciderOptions {
@@ -112,10 +117,10 @@ export function createDecider({ decoder, types, findLoop }: DeciderOptions): Dec
     taker.failed(error, decoding)
   }
 
-  function generalRow(message: ValueObject, row = -1): void {
+  function generalRow(message: ValueObject, place: RowPlace | null = null): void {
     let kept: boolean
     try {
-      kept = taker.message(message, timestamp, row)
+      kept = taker.message(message, timestamp, place)
     } catch (error) {
       failed(error, false)
       return
@@ -232,7 +237,7 @@ export function createDecider({ decoder, types, findLoop }: DeciderOptions): Dec
       failed(error, true)
       return
     }
-    generalRow(message, row)
+    generalRow(message, { batch, row })
   }
 
   function decodeRow(batch: ScannedBatch, row: number): ValueObject {

@@ -11,6 +11,13 @@ const MAX_LOOPS = 32
 /** The loop for a batch; null = no row of it has a columnar form. */
 export type FindLoop = (batch: ScannedBatch) => Loop | null
 
+/** Where nothing is computed and no row is left out. */
+export const everyRow: FindLoop = () => (rows, _columns, _computed, selected, _bails, counts) => {
+  for (let r = 0; r < rows; r++) selected[r] = r
+  counts[0] = rows
+  counts[1] = 0
+}
+
 export function loopFinder(plan: LoopPlan, types: readonly ColumnClass[]): FindLoop {
   const loops = new Map<string, Loop | null>()
   /** Kinds of the last batch's columns, and the loop for them; undefined before the first. */

@@ -22,6 +22,8 @@ export interface OutputField {
   readonly missing: 'omit' | 'null'
   readonly null: 'omit' | 'null'
   readonly visible: boolean
+  /** A condition: other values than booleans and null are errors. Default false. */
+  readonly condition?: boolean
 }
 
 export interface SelectedPlan extends SelectedRows {
@@ -77,7 +79,7 @@ export function outputFields(project: ProjectNode): readonly OutputField[] | nul
 export function selectRows(input: PlanNode, outputs: readonly OutputField[]): SelectedRows | null {
   const filter = input.kind === 'filter' ? input : null
   const source = filter ? filter.input : input
-  if (source.kind !== 'source' || !isPlainJson(source)) return null
+  if (source.kind !== 'source' || source.eventTime || !isPlainJson(source)) return null
   const read = readColumns(source, [...(filter ? [filter.condition] : []), ...outputs.map((o) => o.expression)])
   const all = read && withDeclared(source, read)
   return all && all.columns.length <= MAX_COLUMNS ? { source, filter, outputs, ...all } : null
@@ -125,14 +127,14 @@ export function withDeclared(source: SourceNode, read: ColumnList): ColumnList |
   return { columns, columnIndex }
 }
 
-function isPlainJson(source: SourceNode): boolean {
+/** Whether payloads of the stream are JSON text and nothing else is wanted of them. */
+export function isPlainJson(source: SourceNode): boolean {
   const { format, strictValidation, schemaId } = source.definition.options
   return (
     source.columns !== null &&
     !source.renames?.length &&
     source.meta !== null &&
     source.meta.length === 0 &&
-    !source.eventTime &&
     (format ?? 'json').toLowerCase() === 'json' &&
     !schemaId &&
     !strictValidation

@@ -43,9 +43,11 @@ export interface WindowGroupsOptions {
   readonly results: ResultEncoder | null
 }
 
-/** Where encoded results go; `sent` is told of each window. */
+/** Where encoded results go, and who counts: `sent` is told of each window. */
 export interface WindowResults extends ResultOutput {
   sent(rows: number): void
+  /** Rows have gone from the watermark into their windows. */
+  released(rows: number): void
 }
 
 export interface WindowGroups {
@@ -58,8 +60,8 @@ export interface WindowGroups {
   identify(kernel: Kernel, batch: ScannedBatch, count: number): void
   /** The windows of rows at `time` are next; returns up to when a later row is in the same ones. */
   at(time: number): number
-  /** Selected rows number `from` to `to`, of the windows of {@link at}. */
-  add(batch: ScannedBatch, from: number, to: number): void
+  /** Selected rows number `from` to `to`, of the windows of {@link at}; `timeOf` where they are not all of its time. */
+  add(batch: ScannedBatch, from: number, to: number, timeOf?: (row: number) => number): void
   /** A decoded row, of the windows of its own time. */
   addRow(row: Row): void
   /** After a chunk: rows that were of no window (a hop longer than the window). Throws what makes the rule end. */
@@ -117,13 +119,13 @@ export function createWindowGroups(options: WindowGroupsOptions): WindowGroups {
   }
 
   /** The group of a key not met before in the window; -1 when there is no room for it. */
-  function newGroup(pane: Pane, batch: ScannedBatch, row: number, id: number): number {
+  function newGroup(pane: Pane, batch: ScannedBatch, row: number, id: number, rowTime: number): number {
     const whole = id < 0 && keys.length > 1 ? allKeys().idOfWhole(batch, row) : id
     if (whole < 0) return noRoom()
     const known = whole === id ? -1 : pane.find(whole)
     if (known >= 0) return known
     if (pane.size >= maxGroups) return noRoom()
-    const group = pane.add(whole, time)
+    const group = pane.add(whole, rowTime)
     if (keyText !== null) {
       const { column } = argumentAt(batch, types, keys[0] as number)
       if (column.kinds[row] === TEXT) {
@@ -135,7 +137,14 @@ export function createWindowGroups(options: WindowGroupsOptions): WindowGroups {
     return group
   }
 
-  function assign(pane: Pane, batch: ScannedBatch, from: number, to: number, passes: Uint8Array | undefined): void {
+  function assign(
+    pane: Pane,
+    batch: ScannedBatch,
+    from: number,
+    to: number,
+    passes: Uint8Array | undefined,
+    timeOf: ((row: number) => number) | undefined,
+  ): void {
     const { ids } = allKeys()
     const { selected } = batch
     let { table } = pane
@@ -148,7 +157,7 @@ export function createWindowGroups(options: WindowGroupsOptions): WindowGroups {
       const id = keys.length === 0 ? 0 : (ids[i] as number)
       let group = id >= 0 && id < table.length ? (table[id] as number) - 1 : -1
       if (group < 0) {
-        group = newGroup(pane, batch, row, id)
+        group = newGroup(pane, batch, row, id, timeOf ? timeOf(row) : time)
         table = pane.table
         if (group < 0) pane.overflow++
       }
@@ -156,7 +165,7 @@ export function createWindowGroups(options: WindowGroupsOptions): WindowGroups {
     }
   }
 
-  function add(batch: ScannedBatch, from: number, to: number): void {
+  function add(batch: ScannedBatch, from: number, to: number, timeOf?: (row: number) => number): void {
     const last = open[open.length - 1]
     if (!last) {
       unwanted += to - from
@@ -167,7 +176,7 @@ export function createWindowGroups(options: WindowGroupsOptions): WindowGroups {
     const read = (argument: Argument, row: number): Value => readCell(batch, argument, row)
     for (const pane of open) {
       const { overflow } = pane
-      assign(pane, batch, from, to, passes)
+      assign(pane, batch, from, to, passes, timeOf)
       // A row counts once, in its last window.
       if (pane !== last) pane.overflow = overflow
       for (let c = 0; c < lists.length; c++) {

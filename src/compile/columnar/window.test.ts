@@ -2,15 +2,17 @@ import { expect, test } from 'vitest'
 import { type Random, seeded } from '../../../test/support/random-json.ts'
 import { manualClock } from '../../core/clock.ts'
 import { encodeJsonText } from '../../core/json-encode.ts'
-import { makeRow } from '../../core/row.ts'
-import { encodeUtf8 } from '../../core/utf8.ts'
+import { makeRow, type Row } from '../../core/row.ts'
+import { decodeUtf8, encodeUtf8 } from '../../core/utf8.ts'
 import type { ValueObject } from '../../core/values.ts'
 import type { ColumnType, DecodeOptions } from '../../formats/contract.ts'
 import { jsonFormat } from '../../formats/json.ts'
+import { createTimestampReader } from '../../formats/schema-check.ts'
 import type { AggregateFunction } from '../../functions/contract.ts'
 import { builtinFunctions as functions } from '../../functions/index.ts'
 import { nullIsFalse } from '../../operators/condition.ts'
-import type { Emit, Evaluate, Operator } from '../../operators/contract.ts'
+import type { Emit, Evaluate, Operator, State } from '../../operators/contract.ts'
+import { type WatermarkOptions, watermarkOperator } from '../../operators/watermark.ts'
 import type { Aggregation } from '../../operators/window/aggregation.ts'
 import type { WindowSpec } from '../../operators/window/contract.ts'
 import { createIncrementalWindow } from '../../operators/window/index.ts'
@@ -21,8 +23,9 @@ import type { StreamDefinition } from '../../sql/ast.ts'
 import { parseSelect, parseStatement } from '../../sql/index.ts'
 import { compileExpression, type ExpressionContext, newHitCounter, rowScope, wildcardObject } from '../expression.ts'
 import type { PayloadChunk } from './contract.ts'
-import { type ColumnarWindow, compileColumnarWindow } from './window.ts'
+import { type ColumnarWindow, planColumnarWindow } from './window.ts'
 
+const START = 1_700_000_000_000
 const scale = Number(process.env['IXION_TEST_SCALE'] ?? 1)
 
 const expressions: ExpressionContext = {
@@ -42,9 +45,13 @@ const expressions: ExpressionContext = {
   aggregateHits: newHitCounter(),
 }
 
-function planOf(sql: string, create: string): LogicalPlan {
+function planOf(sql: string, create: string, isEventTime = false): LogicalPlan {
   const stream = parseStatement(create, { functions }) as StreamDefinition
-  const plan = planSelect(parseSelect(sql, { functions }), { stream: () => stream, functions })
+  const plan = planSelect(parseSelect(sql, { functions }), {
+    stream: () => stream,
+    functions,
+    options: { isEventTime },
+  })
   return toIncremental(plan, functions) as LogicalPlan
 }
 
@@ -59,8 +66,9 @@ function subjectOf(
   sql: string,
   create = 'CREATE STREAM s () WITH (DATASOURCE="x", FORMAT="json")',
   maxGroups = 1000,
+  eventTime = false,
 ): Subject {
-  const plan = planOf(sql, create)
+  const plan = planOf(sql, create, eventTime)
   const source = findNode(plan.root, 'source') as SourceNode
   const { window, incremental } = findNode(plan.root, 'window') as WindowNode
   const evaluate = (e: Parameters<typeof compileExpression>[0]): Evaluate =>
@@ -80,7 +88,7 @@ function subjectOf(
       length: window.length,
       interval: window.interval,
       delay: 0,
-      eventTime: false,
+      eventTime,
       when: null,
       onHit: null,
       begin: null,
@@ -98,7 +106,7 @@ function subjectOf(
         accumulator: (functions(call.name) as AggregateFunction).accumulator!,
         args: call.args.map(evaluate),
       })),
-      where: null,
+      where: incremental?.where ? nullIsFalse('Where', compileExpression(incremental.where, expressions)) : null,
       maxGroups,
     },
   }
@@ -125,6 +133,7 @@ class Trace implements Emit {
   fail(error: Error, rows: number): void {
     this.events.push(`fail ${error.message} ${rows}`)
   }
+  readonly failures: string[] = []
   /** Rows of no window: one lane tells each, the other their sum. */
   filtered = 0
   discard(reason: string, rows: number): void {
@@ -168,7 +177,10 @@ function general({ plan, decode, spec, aggregation }: Subject) {
 
 function columnar({ plan, decode, spec, aggregation }: Subject): ColumnarWindow {
   const decoder = jsonFormat.decoder(decode, { schemaText: () => undefined })
-  const window = compileColumnarWindow(plan, { expressions, decoder, decode, sendSingle: null }, { spec, aggregation })
+  const window = planColumnarWindow(plan, { expressions, decoder, decode, sendSingle: null })?.create({
+    spec,
+    aggregation,
+  })
   if (!window) throw new Error('no columnar form')
   return window
 }
@@ -202,6 +214,7 @@ function compare(
     const counts = c.process(
       { chunk: chunkOf(chunk, now) },
       {
+        discarded: () => {},
         failed: (error) => {
           failures++
           got.events.push(`failed ${error.message}`)
@@ -323,15 +336,142 @@ test('the dictionary grows with its ids, and forgets between windows', () => {
   )
 })
 
+/** The same chunks through both lanes in event time, with a checkpoint in the middle of the columnar one. */
+function compareEventTime(
+  sql: string,
+  create: string,
+  chunks: readonly Uint8Array[][],
+  lateTolerance: number,
+): string[] {
+  const subject = subjectOf(sql, create, 1000, true)
+  const { plan, decode, spec, aggregation } = subject
+  const { definition } = findNode(plan.root, 'source') as SourceNode
+  const timestampOf = createTimestampReader(definition)
+  const decoder = jsonFormat.decoder(decode, { schemaText: () => undefined })
+  const options: WatermarkOptions = {
+    streams: [{ emitter: 's', latePolicy: 'drop', maxFutureSkew: 50_000, idleTimeout: null }],
+    lateTolerance,
+    sendWatermark: true,
+    coalesce: true,
+    maxRows: 1000,
+  }
+  let now = START
+  const want = new Trace(null)
+  const got = new Trace(null)
+  const watermark = watermarkOperator(options)
+  const window = createIncrementalWindow(spec, aggregation)
+  /** What the watermark gives goes into the window. */
+  const into = (target: Operator, trace: Trace): Emit => ({
+    batch: (batch) => target.push(batch, trace),
+    fail: (error, events) => trace.fail(error, events),
+    discard: (reason, events) => trace.discard(reason, events),
+    consumed: (events) => trace.consumed(events),
+    watermark: (time) => target.watermark?.(time, trace),
+  })
+  const fresh = () => {
+    const made = planColumnarWindow(plan, { expressions, decoder, decode, sendSingle: null })
+    if (!made?.watermark) throw new Error('no columnar form')
+    return { watermark: made.watermark(options, timestampOf), ...made.create({ spec, aggregation }) }
+  }
+  let c = fresh()
+  const openAll = (...operators: Operator[]) => operators.map((o) => open(o, () => now))
+  openAll(watermark, window, c.watermark, c.operator)
+  for (const [i, chunk] of chunks.entries()) {
+    const rows: Row[] = []
+    const failed = (trace: Trace, error: unknown) => trace.failures.push((error as Error).message)
+    for (const payload of chunk) {
+      try {
+        for (const message of decoder.decode(payload)) {
+          try {
+            rows.push(makeRow('s', message, timestampOf(message)))
+          } catch (error) {
+            failed(want, error)
+          }
+        }
+      } catch (error) {
+        failed(want, error)
+      }
+    }
+    if (rows.length) watermark.push({ kind: 'rows', rows, events: rows.length }, into(window, want))
+    let gone = 0
+    const held = () => (c.watermark.held as number) + (c.operator.held as number)
+    const before = held()
+    const counts = c.process(
+      { chunk: chunkOf(chunk, now) },
+      {
+        discarded(reason, events) {
+          gone += events
+          got.discard(reason, events)
+        },
+        failed(error, events) {
+          gone += events
+          failed(got, error)
+        },
+      },
+    )
+    expect(counts.received).toBe(counts.filtered + counts.outside + gone + held() - before)
+    got.filtered += counts.outside
+    c.operator.watermark?.(counts.watermark as number, got)
+    expect({ sql, events: got.events, failures: got.failures }).toEqual({
+      sql,
+      events: want.events,
+      failures: want.failures,
+    })
+    expect(got.filtered).toBe(want.filtered)
+    expect(c.watermark.held).toBe(watermark.held)
+    expect(c.operator.held).toBe(window.held)
+    if (i === chunks.length >> 1) {
+      const saved = [c.watermark.save?.(), c.operator.save?.()] as [State, State]
+      expect(encodeJsonText(saved[0])).toBe(encodeJsonText(watermark.save?.() as State))
+      expect(encodeJsonText(saved[1])).toBe(encodeJsonText(window.save?.() as State))
+      c = fresh()
+      c.watermark.load?.(saved[0])
+      c.operator.load?.(saved[1])
+      openAll(c.watermark, c.operator)
+    }
+    now += 700
+  }
+  return got.events
+}
+
+/** The same events with times: mostly forward, some late, some far ahead, some without one. */
+function timed(random: Random, chunks: readonly Uint8Array[][], typed: boolean): Uint8Array[][] {
+  let time = START
+  const stamp = (): string => {
+    time += random.int(60)
+    const late = random() < 0.2 ? random.int(3000) : 0
+    if (!typed && random() < 0.01)
+      return random.pick(['"ts":null,', '"ts":"x",', '', `"ts":${time}.0,`, `"ts":"${time}",`])
+    return `"ts":${time - late + (random() < 0.01 ? 100_000 : 0)},`
+  }
+  return chunks.map((chunk) =>
+    chunk.map((payload) => encodeUtf8(decodeUtf8(payload).replaceAll('{"id"', () => `{${stamp()}"id"`))),
+  )
+}
+
+test('event time: the same windows, late rows, failures, counts and checkpoints as watermark and window', () => {
+  const random = seeded(41)
+  const create = (columns: string) =>
+    `CREATE STREAM s (${columns}) WITH (DATASOURCE="x", FORMAT="json", TIMESTAMP="ts")`
+  let windows = 0
+  for (let round = 0; round < 60 * scale; round++) {
+    const typed = round % 3 === 0
+    const [sql] = randomStatement(random)
+    const columns = typed ? 'id STRING, t FLOAT, n BIGINT, k STRING, ts BIGINT' : ''
+    const chunks = timed(random, randomChunks(random, typed), typed)
+    const events = compareEventTime(sql, create(columns), chunks, random.pick([0, 500, 2000]))
+    windows += events.length
+  }
+  expect(windows).toBeGreaterThan(100)
+})
+
 test('what has no columnar form is left alone', () => {
   for (const sql of [
     "SELECT count(*) FROM s GROUP BY concat(id, 'x'), TUMBLINGWINDOW(ss, 1)",
     'SELECT collect(*) FROM s GROUP BY TUMBLINGWINDOW(ss, 1)',
   ]) {
-    const { plan, decode, spec, aggregation } = subjectOf(sql)
+    const { plan, decode } = subjectOf(sql)
     const decoder = jsonFormat.decoder(decode, { schemaText: () => undefined })
-    expect(compileColumnarWindow(plan, { expressions, decoder, decode, sendSingle: null }, { spec, aggregation })).toBe(
-      null,
-    )
+    expect(planColumnarWindow(plan, { expressions, decoder, decode, sendSingle: null })).toBe(null)
   }
 })

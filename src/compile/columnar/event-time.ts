@@ -1,0 +1,259 @@
+/**
+ * The watermark in front of a columnar window (spec/sql.md 3.10): rows wait as JSON text until the watermark reaches them and then
+ * go, in time order, as columns into their windows. It is the watermark operator of its rule as well, with the behaviour and the
+ * saved form of operators/watermark.ts.
+ */
+import type { LateReason } from '../../core/columnar-output.ts'
+import { INT } from '../../core/columns.ts'
+import type { IxionError } from '../../core/errors.ts'
+import { makeRow, type Row } from '../../core/row.ts'
+import type { ValueObject } from '../../core/values.ts'
+import type { Decoder } from '../../formats/contract.ts'
+import type { ScannedBatch } from '../../kernel/kernel.ts'
+import type { Operator, OperatorContext } from '../../operators/contract.ts'
+import { StreamTimes, type WatermarkOptions, waitingLimit } from '../../operators/watermark.ts'
+import { saveRow } from '../../operators/window/row-buffer.ts'
+import type { Decider, RowPlace, RowTaker, ScanSource } from './intake.ts'
+import { WaitingRows } from './waiting-rows.ts'
+import type { WindowGroups } from './window-groups.ts'
+
+export interface EventTimeOptions {
+  readonly watermark: WatermarkOptions
+  readonly emitter: string
+  readonly decoder: Decoder
+  /** Number of the scanned column with the time; only int64 values of it are read from there. */
+  readonly timeColumn: number
+  /** Event time of a decoded row; throws RowError. */
+  readonly timestampOf: (message: ValueObject) => number
+}
+
+/** What the rows of a chunk come to. */
+export interface EventTimeOutput {
+  /** A row without a time. */
+  failed(error: Error): void
+  discarded(reason: LateReason, events: number): void
+}
+
+export interface EventTime {
+  readonly operator: Operator
+  /** Selected rows number `from` to `to` of a batch have come. */
+  receive(batch: ScannedBatch, from: number, to: number, refuse: (row: number) => void): void
+  receiveMessage(message: ValueObject): void
+  /** Rows that the watermark has reached go into their windows. */
+  release(): void
+  /** After a chunk: where the watermark is. Throws what makes the rule end. */
+  finish(): number
+  begin(output: EventTimeOutput): void
+}
+
+/** Where released rows go. */
+export interface ReleaseTarget {
+  readonly groups: WindowGroups
+  readonly decider: Decider
+  readonly source: ScanSource
+  /** Rows have left for their windows. */
+  released(rows: number): void
+}
+
+export function createEventTime(options: EventTimeOptions, target: () => ReleaseTarget): EventTime {
+  const { watermark, emitter, decoder, timeColumn, timestampOf } = options
+  const times = new StreamTimes(watermark.streams, watermark.lateTolerance)
+  const latePolicy = times.policyOf(emitter)
+  const waiting = new WaitingRows()
+  let context: OperatorContext
+  let output: EventTimeOutput
+  let now = 0
+  let broken: IxionError | null = null
+
+  /** Rows that wait, on their way out: the number of the scan's first, then of the batch's. */
+  let scanned = 0
+  const timeOf = (batch: ScannedBatch, row: number): number =>
+    waiting.timeAt(scanned + (batch.rowPayloads[row] as number))
+
+  const releasing: RowTaker = {
+    begin: () => 0,
+    selected: (kernel, batch, count) => target().groups.identify(kernel, batch, count),
+    passed(_kernel, batch, from, to) {
+      const { groups } = target()
+      const { selected } = batch
+      const rowTime = (row: number): number => timeOf(batch, row)
+      for (let at = from; at < to; ) {
+        const until = groups.at(timeOf(batch, selected[at] as number))
+        let end = at + 1
+        while (end < to && timeOf(batch, selected[end] as number) < until) end++
+        groups.add(batch, at, end, rowTime)
+        at = end
+      }
+    },
+    mixed: () => {},
+    message(message, _timestamp, place) {
+      const { batch, row } = place as RowPlace
+      target().groups.addRow(makeRow(emitter, message, timeOf(batch, row)))
+      return true
+    },
+    failed(error) {
+      throw error
+    },
+  }
+
+  /** Texts number `from` to `to` become columns. */
+  function releaseTexts(from: number, to: number): void {
+    const { decider, source } = target()
+    const ranges = waiting.ranges(from, to)
+    decider.open(releasing, 0)
+    for (let at = from; at < to; ) {
+      const { kernel, settings } = source()
+      scanned = at
+      const batch = kernel.scanRanges(settings, waiting.bytes, ranges, at - from)
+      decider.take(kernel, batch)
+      at += batch.payloadsDone
+    }
+    decider.close()
+  }
+
+  function release(): void {
+    const count = waiting.until(times.last)
+    if (count === 0) return
+    const { groups, released } = target()
+    for (let at = 0; at < count; ) {
+      const end = waiting.endOfTexts(at, count)
+      if (end > at) releaseTexts(at, end)
+      else groups.addRow(waiting.rowAt(at++) as Row)
+      at = Math.max(at, end)
+    }
+    waiting.drop(count)
+    released(count)
+  }
+
+  /** After rows have been released: no more wait than may. */
+  function limit(discarded: EventTimeOutput['discarded']): void {
+    const over = waiting.length - watermark.maxRows
+    if (over <= 0) return
+    if (watermark.limitPolicy === 'fail') broken ??= waitingLimit(watermark.maxRows)
+    waiting.drop(over)
+    discarded('window_limit', over)
+  }
+
+  function late(row: () => Row, discarded: EventTimeOutput['discarded']): void {
+    if (latePolicy === 'side') watermark.onLate?.(row())
+    discarded('late', 1)
+  }
+
+  function receiveRow(row: Row, discarded: EventTimeOutput['discarded']): void {
+    const verdict = times.see(row.emitter, row.timestamp, now)
+    if (verdict === 'tooEarly') {
+      discarded('future_skew', 1)
+      return
+    }
+    if (verdict === 'late') late(() => row, discarded)
+    else waiting.addRow(row)
+    times.follow(now)
+  }
+
+  function check(): void {
+    if (broken === null) return
+    const error = broken
+    broken = null
+    throw error
+  }
+
+  const operator: Operator = {
+    name: 'watermark',
+    get held() {
+      return waiting.length
+    },
+    open(c) {
+      context = c
+      times.start(c.now())
+      c.wakeAt(times.nextMove(c.now()))
+    },
+    push(batch, out) {
+      if (batch.kind !== 'rows') throw new Error('a watermark takes single rows')
+      now = context.now()
+      const before = times.last
+      const discarded = (reason: LateReason, events: number): void => out.discard(reason, events)
+      for (const row of batch.rows) receiveRow(row, discarded)
+      release()
+      limit(discarded)
+      const outside = target().groups.finish()
+      if (outside > 0) out.discard('filtered', outside)
+      check()
+      if (times.last > before) out.watermark(times.last)
+      context.wakeAt(times.nextMove(now))
+    },
+    tick(time, out) {
+      now = time
+      const before = times.last
+      times.follow(now)
+      release()
+      const outside = target().groups.finish()
+      if (outside > 0) out.discard('filtered', outside)
+      if (times.last > before) out.watermark(times.last)
+      context.wakeAt(times.nextMove(now))
+    },
+    save() {
+      const rows = Array.from({ length: waiting.length }, (_, i) => {
+        const row = waiting.rowAt(i)
+        return saveRow(row ?? makeRow(emitter, decoder.decode(waiting.textAt(i))[0] as ValueObject, waiting.timeAt(i)))
+      })
+      return times.save(rows)
+    },
+    load(state) {
+      waiting.drop(waiting.length)
+      for (const row of times.load(state)) waiting.addRow(row)
+    },
+  }
+
+  return {
+    operator,
+    begin(to) {
+      output = to
+      now = context.now()
+    },
+    receive(batch, from, to, refuse) {
+      const { kinds, numbers } = batch.columns[timeColumn] as ScannedBatch['columns'][number]
+      const { selected, rowStarts, rowEnds, bytes } = batch
+      const start = rowStarts[selected[from] as number] as number
+      const moved = waiting.copy(bytes, start, rowEnds[selected[to - 1] as number] as number) - start
+      for (let i = from; i < to; i++) {
+        const row = selected[i] as number
+        if (kinds[row] !== INT) {
+          refuse(row)
+          continue
+        }
+        const time = numbers[row] as number
+        const verdict = times.see(emitter, time, now)
+        if (verdict === 'tooEarly') {
+          output.discarded('future_skew', 1)
+          continue
+        }
+        if (verdict === 'inTime')
+          waiting.addText((rowStarts[row] as number) + moved, (rowEnds[row] as number) + moved, time)
+        else {
+          const text = (): Uint8Array => bytes.slice(rowStarts[row], rowEnds[row])
+          late(() => makeRow(emitter, decoder.decode(text())[0] as ValueObject, time), output.discarded)
+        }
+        times.follow(now)
+      }
+    },
+    receiveMessage(message) {
+      let time: number
+      try {
+        time = timestampOf(message)
+      } catch (error) {
+        output.failed(error as Error)
+        return
+      }
+      receiveRow(makeRow(emitter, message, time), output.discarded)
+    },
+    release() {
+      release()
+      limit(output.discarded)
+    },
+    finish() {
+      check()
+      context.wakeAt(times.nextMove(now))
+      return times.last
+    },
+  }
+}

@@ -1,0 +1,131 @@
+import type { Row } from '../../core/row.ts'
+import { grown } from './accumulate.ts'
+
+/** Below this, room at the front is not worth moving rows for. */
+const MIN_GAP = 4096
+
+/**
+ * Rows that wait for the watermark, in time order, rows of one time as they came: mostly JSON texts in one buffer, without an
+ * object each. Rows are numbered from the oldest on.
+ */
+export class WaitingRows {
+  bytes = new Uint8Array(0)
+  #ranges = new Uint32Array(0)
+  #times = new Float64Array(0)
+  /** Rows that came decoded, by place; their range is empty. */
+  #rows = new Map<number, Row>()
+  #head = 0
+  #count = 0
+  #used = 0
+  #sorted = true
+
+  get length(): number {
+    return this.#count - this.#head
+  }
+
+  /** Copies `source[start..end)`; the result is where it begins in {@link bytes}. */
+  copy(source: Uint8Array, start: number, end: number): number {
+    const at = this.#used
+    this.bytes = grown(this.bytes, at + end - start)
+    this.bytes.set(source.subarray(start, end), at)
+    this.#used = at + end - start
+    return at
+  }
+
+  /** A row whose text has been copied. */
+  addText(start: number, end: number, time: number): void {
+    const at = this.#count++
+    this.#ranges = grown(this.#ranges, 2 * at + 2)
+    this.#times = grown(this.#times, at + 1)
+    this.#ranges[2 * at] = start
+    this.#ranges[2 * at + 1] = end
+    this.#times[at] = time
+    if (at > this.#head && (this.#times[at - 1] as number) > time) this.#sorted = false
+  }
+
+  addRow(row: Row): void {
+    this.#rows.set(this.#count, row)
+    this.addText(this.#used, this.#used, row.timestamp)
+  }
+
+  timeAt(index: number): number {
+    return this.#times[this.#head + index] as number
+  }
+
+  /** The row when it came decoded. */
+  rowAt(index: number): Row | undefined {
+    return this.#rows.get(this.#head + index)
+  }
+
+  textAt(index: number): Uint8Array {
+    const at = 2 * (this.#head + index)
+    return this.bytes.subarray(this.#ranges[at], this.#ranges[at + 1])
+  }
+
+  /** Ranges of the texts of rows number `from` to `to`. */
+  ranges(from: number, to: number): Uint32Array {
+    return this.#ranges.subarray(2 * (this.#head + from), 2 * (this.#head + to))
+  }
+
+  /** End of the rows from number `from` on, up to `to`, that are texts. */
+  endOfTexts(from: number, to: number): number {
+    if (this.#rows.size === 0) return to
+    let end = from
+    while (end < to && !this.#rows.has(this.#head + end)) end++
+    return end
+  }
+
+  /** How many rows have at most this time. */
+  until(time: number): number {
+    this.#sort()
+    const times = this.#times
+    let at = this.#head
+    while (at < this.#count && (times[at] as number) <= time) at++
+    return at - this.#head
+  }
+
+  /** Forgets the oldest rows. */
+  drop(count: number): void {
+    this.#sort()
+    if (this.#rows.size > 0) for (let i = 0; i < count; i++) this.#rows.delete(this.#head + i)
+    this.#head += count
+    if (this.length === 0) this.#head = this.#count = this.#used = 0
+    else if (this.#head > MIN_GAP && this.#head > this.length) this.#rebuild(null)
+  }
+
+  #sort(): void {
+    if (this.#sorted) return
+    this.#sorted = true
+    const order = Uint32Array.from({ length: this.length }, (_, i) => this.#head + i)
+    this.#rebuild(order.sort((a, b) => (this.#times[a] as number) - (this.#times[b] as number) || a - b))
+  }
+
+  /** Moves the rows to the front, in this order of places; null = as they are. Texts end up in the order of the rows. */
+  #rebuild(order: Uint32Array | null): void {
+    const count = this.length
+    const bytes = new Uint8Array(this.bytes.length)
+    const ranges = new Uint32Array(this.#ranges.length)
+    const times = new Float64Array(this.#times.length)
+    const rows = new Map<number, Row>()
+    let used = 0
+    for (let i = 0; i < count; i++) {
+      const at = order ? (order[i] as number) : this.#head + i
+      const start = this.#ranges[2 * at] as number
+      const end = this.#ranges[2 * at + 1] as number
+      bytes.set(this.bytes.subarray(start, end), used)
+      ranges[2 * i] = used
+      used += end - start
+      ranges[2 * i + 1] = used
+      times[i] = this.#times[at] as number
+      const row = this.#rows.get(at)
+      if (row) rows.set(i, row)
+    }
+    this.bytes = bytes
+    this.#ranges = ranges
+    this.#times = times
+    this.#rows = rows
+    this.#head = 0
+    this.#count = count
+    this.#used = used
+  }
+}
