@@ -8,6 +8,7 @@ import { decodeUtf8, encodeUtf8 } from '../core/utf8.ts'
 import { getField, isObject, type Value, type ValueObject } from '../core/values.ts'
 import { createKernel, kernelShape, type ScannedBatch, type ScanSettings } from './kernel.ts'
 import { loadProgram, type OutputProgram, programBytes } from './program.ts'
+import { encodeShape } from './shape.ts'
 
 const kernel = createKernel()
 const maxDepth = 12
@@ -418,5 +419,51 @@ describe('output', () => {
       }
       expect(encodeAll(batch, p)).toEqual(values.map((v) => `"n":${Object.is(v, -0) ? '-0' : String(v)}`))
     }
+  })
+})
+
+describe('a dictionary', () => {
+  const random = seeded(51)
+  /** Texts of all lengths around the limits of an entry, many that begin alike. */
+  const texts = Array.from({ length: 3000 }, (_, i) => {
+    const tail = random() < 0.3 ? String(random.int(40)) : random.pick(['', 'é', '\u{1d11e}', ' ', 'x'.repeat(40)])
+    return `${'device-number-'.repeat(4).slice(0, i % 48)}${tail}`
+  })
+
+  test('gives one id a text, dense and in the order of arrival, whether it is asked by value or by column', () => {
+    const owner = createKernel({ ids: 4096, textBytes: 1 << 20 })
+    const dictionary = owner.dictionary!
+    const settings = { shape: encodeShape([['k']], owner.heapBase), computed: 0, programBytes: 64, maxDepth }
+    const known = new Map<string, number>()
+    const idOf = (text: string): number => {
+      const id = known.get(text) ?? known.size
+      known.set(text, id)
+      return id
+    }
+    for (let at = 0; at < texts.length; at += 100) {
+      const some = texts
+        .slice(at, at + 100)
+        .concat(Array.from({ length: 50 }, () => random.pick(texts.slice(0, at + 1))))
+      if (at % 200 === 0) {
+        expect(some.map((text) => dictionary.id(encodeUtf8(text)))).toEqual(some.map(idOf))
+        continue
+      }
+      const lines = encodeUtf8(some.map((text) => `{"k":${quoteJson(text)}}\n`).join(''))
+      const batch = owner.scanLines(settings, lines, 0, true) as ScannedBatch
+      for (let r = 0; r < batch.rowCount; r++) batch.selected[r] = r
+      expect([...dictionary.ids(0, batch.rowCount)]).toEqual(some.map(idOf))
+    }
+    expect(dictionary.size).toBe(known.size)
+    for (const [text, id] of known) expect(decodeUtf8(dictionary.text(id))).toBe(text)
+    dictionary.clear()
+    expect([dictionary.size, dictionary.id(encodeUtf8('again'))]).toEqual([0, 0])
+  })
+
+  test('has no id for what it has no room for, and keeps those it has given', () => {
+    const { dictionary } = createKernel({ ids: 4, textBytes: 32 })
+    const ids = (list: readonly string[]) => list.map((text) => dictionary!.id(encodeUtf8(text)))
+    const long = 'a text of more than fifteen bytes'
+    expect(ids(['', 'a', long, 'b'])).toEqual([0, 1, -1, 2])
+    expect(ids(['c', 'd', 'a', '', 'c'])).toEqual([3, -1, 1, 0, 3])
   })
 })

@@ -222,9 +222,11 @@ export function createKernel(dictionarySize: DictionarySize | null = null): Kern
         return kernel.textId(t.block, t.scratch, text.length)
       },
       text(id) {
-        const entry = (t.entries >> 2) + 8 * id
-        const start = words[entry + 1] as number
-        return bytes.subarray(start, start + (words[entry + 2] as number))
+        const entry = t.entries + 16 * id
+        const length = bytes[entry] as number
+        if (length < LONG_TEXT) return bytes.subarray(entry + 1, entry + 1 + length)
+        const start = words[(entry >> 2) + 1] as number
+        return bytes.subarray(start, start + (words[(entry >> 2) + 2] as number))
       },
       clear() {
         words[count] = 0
@@ -509,3 +511,5 @@ export function createKernel(dictionarySize: DictionarySize | null = null): Kern
 }
 
 const SLOW_KIND = 13
+/** In the place of the length of a dictionary's entry: its text lies elsewhere. */
+const LONG_TEXT = 255

@@ -90,8 +90,7 @@ export function planDictionary(base: number, size: { ids: number; textBytes: num
     block: place(36),
     slots: place(slotCount * 4),
     slotCount,
-    // On cache lines, two a line.
-    entries: (place(size.ids * 32 + 48) + 63) & ~63,
+    entries: place(size.ids * 16),
     texts: place(size.textBytes),
     scratch: place(scratchBytes),
     scratchBytes,

@@ -1,7 +1,7 @@
 import { createKernel, type Kernel, type KernelDictionary } from '../../kernel/kernel.ts'
 
 const FIRST_SIZE = 4096
-const GROWTH = 4
+const GROWTH = 2
 /** Longest key, and room per id for the texts. */
 const MAX_KEY_BYTES = 32 * 1024
 const BYTES_PER_ID = 32

@@ -1,6 +1,7 @@
-// Texts to dense ids, for grouping. The host lays the dictionary out (src/kernel/dictionary.ts): a block of nine words
-// {count, slot mask, most ids, text used, text room, slots, entries, texts, hash seed}; a slot is id + 1 or 0, an entry 32 bytes
-// {hash, text address, length, 0, first 16 bytes of the text}: short texts are compared without a look elsewhere.
+// Texts to dense ids, for grouping. The host lays the dictionary out (src/kernel/layout.ts): a block of nine words
+// {count, slot mask, most ids, text used, text room, slots, entries, texts, hash seed}; a slot is id + 1 or 0. An entry has 16 bytes:
+// a short text's length and bytes, so that it is compared without a look elsewhere, or 255 and, from byte 4 on, the address and
+// length of a longer one. Small, because every row visits one slot and one entry in no order.
 import { TEXT } from './state'
 
 // @ts-ignore: decorator
@@ -35,20 +36,52 @@ const FULL: i32 = -1
   return h ^ (h >> 32)
 }
 
+/** Texts of up to this many bytes lie in their entry. */
 // @ts-ignore: decorator
-@inline function hashText(seed: u32, p: usize, length: usize): u32 {
+@inline const SHORT: usize = 15
+/** First byte of the entry of a longer one. */
+// @ts-ignore: decorator
+@inline const LONG: u8 = 255
+
+/** The entry of a short text: its length and its bytes. Reads one byte in front of the text and some behind it. */
+// @ts-ignore: decorator
+@inline function shortEntry(p: usize, length: usize): v128 {
+  const lanes = i8x16.le_u(i8x16(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15), i8x16.splat(<i8>length))
+  return i8x16.replace_lane(v128.and(v128.load(p - 1), lanes), 0, <i8>length)
+}
+
+// @ts-ignore: decorator
+@inline function isEntry(entry: usize, text: v128): bool {
+  return !v128.any_true(v128.xor(v128.load(entry), text))
+}
+
+/** The upper bits of a product depend on all bits of its factors, the lower ones do not. */
+// @ts-ignore: decorator
+@inline function finish(h: u64): u32 {
+  return <u32>((h * 0xd6e8feb86659fd93) >> 32)
+}
+
+// @ts-ignore: decorator
+@inline function hashShort(seed: u32, text: v128): u32 {
+  return finish(mix(mix((<u64>seed) << 32, <u64>i64x2.extract_lane(text, 0)), <u64>i64x2.extract_lane(text, 1)))
+}
+
+function hashLong(seed: u32, p: usize, length: usize): u32 {
   let h = ((<u64>seed) << 32) | <u64>length
   const end = p + (length & ~7)
   for (; p < end; p += 8) h = mix(h, load<u64>(p))
   const rest = length & 7
   // Bytes beyond the text are masked away; there is always memory behind it.
   if (rest != 0) h = mix(h, load<u64>(p) & (((1 as u64) << (<u64>rest << 3)) - 1))
-  // The upper bits of a product depend on all bits of its factors, the lower ones do not.
-  return <u32>((h * 0xd6e8feb86659fd93) >> 32)
+  return finish(h)
 }
 
 // @ts-ignore: decorator
-@inline function sameText(a: usize, b: usize, length: usize): bool {
+@inline function hashText(seed: u32, p: usize, length: usize): u32 {
+  return length <= SHORT ? hashShort(seed, shortEntry(p, length)) : hashLong(seed, p, length)
+}
+
+function sameText(a: usize, b: usize, length: usize): bool {
   const end = length & ~15
   for (let i: usize = 0; i < end; i += 16) {
     if (i8x16.bitmask(i8x16.eq(v128.load(a + i), v128.load(b + i))) != 0xffff) return false
@@ -60,44 +93,41 @@ const FULL: i32 = -1
 /** Tells whether an entry has this text. */
 // @ts-ignore: decorator
 @inline function isText(entry: usize, p: usize, length: usize): bool {
-  if (load<u32>(entry, 8) != <u32>length) return false
-  const rest = length >= 16 ? 0xffff : (1 << <i32>length) - 1
-  if ((i8x16.bitmask(i8x16.eq(v128.load(entry, 16), v128.load(p))) & rest) != rest) return false
-  return length <= 16 || sameText(<usize>load<u32>(entry, 4) + 16, p + 16, length - 16)
+  if (length <= SHORT) return isEntry(entry, shortEntry(p, length))
+  if (load<u8>(entry) != LONG || load<u32>(entry, 8) != <u32>length) return false
+  return sameText(<usize>load<u32>(entry, 4), p, length)
 }
 
 /** The id of a text, a new one when it is unknown, FULL when there is no room for it. */
 export function textId(d: usize, p: usize, length: usize): i32 {
-  return textIdOf(d, p, length, hashText(load<u32>(d, SEED), p, length))
-}
-
-function textIdOf(d: usize, p: usize, length: usize, hash: u32): i32 {
   const slots = <usize>load<u32>(d, SLOTS)
   const entries = <usize>load<u32>(d, ENTRIES)
   const mask = load<u32>(d, MASK)
-  let slot = hash & mask
+  let slot = hashText(load<u32>(d, SEED), p, length) & mask
   while (true) {
     const found = load<u32>(slots + (<usize>slot << 2))
-    if (found == 0) return addText(d, p, length, hash, slot)
-    const entry = entries + (<usize>(found - 1) << 5)
-    if (load<u32>(entry) == hash && isText(entry, p, length)) return <i32>(found - 1)
+    if (found == 0) return addText(d, p, length, slot)
+    if (isText(entries + (<usize>(found - 1) << 4), p, length)) return <i32>(found - 1)
     slot = (slot + 1) & mask
   }
 }
 
-function addText(d: usize, p: usize, length: usize, hash: u32, slot: u32): i32 {
+function addText(d: usize, p: usize, length: usize, slot: u32): i32 {
   const id = load<u32>(d, COUNT)
-  const used = load<u32>(d, USED)
-  if (id >= load<u32>(d, MOST) || <u32>length > LONGEST || <u32>length > load<u32>(d, ROOM) - used) return FULL
-  const text = <usize>load<u32>(d, TEXTS) + used
-  memory.copy(text, p, length)
-  const entry = <usize>load<u32>(d, ENTRIES) + (<usize>id << 5)
-  store<u32>(entry, hash)
-  store<u32>(entry, <u32>text, 4)
-  store<u32>(entry, <u32>length, 8)
-  v128.store(entry, v128.load(p), 16)
+  if (id >= load<u32>(d, MOST)) return FULL
+  const entry = <usize>load<u32>(d, ENTRIES) + (<usize>id << 4)
+  if (length <= SHORT) v128.store(entry, shortEntry(p, length))
+  else {
+    const used = load<u32>(d, USED)
+    if (<u32>length > LONGEST || <u32>length > load<u32>(d, ROOM) - used) return FULL
+    const text = <usize>load<u32>(d, TEXTS) + used
+    memory.copy(text, p, length)
+    store<u8>(entry, LONG)
+    store<u32>(entry, <u32>text, 4)
+    store<u32>(entry, <u32>length, 8)
+    store<u32>(d, used + <u32>length, USED)
+  }
   store<u32>(d, id + 1, COUNT)
-  store<u32>(d, used + <u32>length, USED)
   store<u32>(<usize>load<u32>(d, SLOTS) + (<usize>slot << 2), id + 1)
   return <i32>id
 }
@@ -136,7 +166,7 @@ export function columnIds(
       const start = <usize>load<u32>(starts + (row << 2)) + 1
       const length = <usize>load<u32>(ends + (row << 2)) - 1 - start
       const found = load<u32>(out + (<usize>i << 2))
-      id = found != 0 && isText(entries + (<usize>(found - 1) << 5), start, length)
+      id = found != 0 && isText(entries + (<usize>(found - 1) << 4), start, length)
         ? <i32>(found - 1)
         : textId(d, start, length)
     }
