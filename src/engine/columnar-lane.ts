@@ -99,20 +99,24 @@ export async function createColumnarLane(
   const meter = (output: ColumnarOutput): Metered => {
     const started = clock.monotonic()
     let undecoded = 0
+    let unfiltered = 0
     let failed = 0
     return {
       output: {
         lines: (payload, rows) => output.lines(payload, rows),
         failed(error, events, decoding) {
+          const where = !decoding && metrics.filter !== undefined && isOfWhere(error)
           if (decoding) undecoded += events
+          else if (where) unfiltered += events
           else failed += events
-          ;(decoding ? metrics.decoder : (metrics.project ?? metrics.filter))?.exception(error.message, events)
+          const node = decoding ? metrics.decoder : where ? metrics.filter : (metrics.project ?? metrics.filter)
+          node?.exception(error.message, events)
           output.failed(error, events, decoding)
         },
       },
       finish(counts, { chunk }) {
         const decoded = counts.received - undecoded
-        const passed = decoded - counts.filtered
+        const passed = decoded - unfiltered - counts.filtered
         credit(metrics.decoder, counts.received, decoded)
         credit(metrics.filter, decoded, passed)
         credit(metrics.project, passed, passed - failed)
@@ -244,6 +248,11 @@ function laneOf(
       }
     },
   }
+}
+
+/** Errors of WHERE, known by the clause in front of their text, count at the filter, as in the general lane. */
+function isOfWhere(error: Error): boolean {
+  return error.message.startsWith('run Where error: ')
 }
 
 function credit(node: NodeMetrics | undefined, taken: number, given: number): void {

@@ -333,7 +333,10 @@ describe('what can be seen of a rule', () => {
     })
   })
 
-  it.each([['general', 'SELECT *, abs(n) AS m FROM demo WHERE n != 0']])(
+  it.each([
+    ['columnar', 'SELECT abs(n) AS m FROM demo WHERE n != 0'],
+    ['general', 'SELECT *, abs(n) AS m FROM demo WHERE n != 0'],
+  ])(
     'moves a counter for each thing that happens to an event, on the %s lane (reports 104 and 131)',
     async (_, sql) => {
       const { engine, fed, sink } = await open()
