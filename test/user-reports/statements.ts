@@ -1,5 +1,5 @@
 /** What the tests of reported situations share: statements over rows or JSON, their plans, and an engine to feed. */
-import { type ManualClock, manualClock } from '../../src/core/clock.ts'
+import { manualClock } from '../../src/core/clock.ts'
 import type { LedgerReading } from '../../src/core/ledger.ts'
 import type { Value, ValueObject } from '../../src/core/values.ts'
 import { createEngine, imbalance } from '../../src/engine/index.ts'
@@ -8,6 +8,7 @@ import { explainReadable } from '../../src/plan/explain-readable.ts'
 import { type PlanOptions, planSelect } from '../../src/plan/index.ts'
 import type { LogicalPlan } from '../../src/plan/logical.ts'
 import { parseSelect, parseStatement } from '../../src/sql/index.ts'
+import { manualSink, manualSource, settle, withConnectors } from '../support/engine-harness.ts'
 import { runStatement, type Statement } from '../support/run-statement.ts'
 
 /** A whole minute. */
@@ -82,25 +83,33 @@ export function planOf(
 /** The plan as people read it: one operator a line, then the warnings. */
 export const planText = (...args: Parameters<typeof planOf>): string => explainReadable(planOf(...args))
 
-/** JSON payloads through an engine: one query over the stream S of `columns`. */
+/**
+ * JSON payloads through an engine, on the columnar lane where the statement has that form: a rule over the stream S of `columns`.
+ * What it sends, as JSON reads it.
+ */
 export async function overJson(
   columns: string,
   sql: string,
   payloads: readonly string[],
-  more: { with?: string; options?: ValueObject; clock?: ManualClock; until?: number } = {},
+  more: { with?: string; options?: ValueObject; until?: number } = {},
 ): Promise<Outcome> {
-  const clock = more.clock ?? manualClock({ start: B })
-  const engine = await createEngine({ clock })
+  const clock = manualClock({ start: B })
+  const fed = manualSource('fed', { emits: 'bytes', now: () => clock.now() })
+  const sink = manualSink('watched')
+  const engine = await createEngine({ clock, connectors: withConnectors(fed.connector, sink.connector) })
   try {
-    await engine.execute(`CREATE STREAM S (${columns}) WITH (TYPE="memory", DATASOURCE="in"${more.with ?? ''})`)
-    const out: Value[] = []
-    const options = more.options ?? {}
-    const query = await engine.query({ sql, options, onResult: (rows) => void out.push([...rows]) })
-    for (const payload of payloads) await engine.feed('S', [Buffer.from(payload)])
+    await engine.execute(
+      `CREATE STREAM S (${columns}) WITH (TYPE="fed", DATASOURCE="in", FORMAT="json"${more.with ?? ''})`,
+    )
+    await engine.createRule({ id: 'r', sql, options: more.options ?? {}, actions: [{ watched: {} }] })
+    await settle()
+    await fed.json(payloads)
+    await settle()
     await clock.advance(more.until ?? 1)
-    const ledger = query.ledger()
+    await settle()
+    const ledger = engine.ruleLedger('r').rule
     if (imbalance(ledger) !== 0) throw new Error(`the ledger is off by ${imbalance(ledger)}`)
-    return { out, ledger }
+    return { out: sink.sent.map((text) => JSON.parse(text)), ledger }
   } finally {
     await engine.close()
   }

@@ -51,7 +51,7 @@ it('leaves out no number of a title in this folder', () => {
   const listed = new Set(proofs.map(({ row, title }) => `${row} ${title}`))
   const files = readdirSync(folder).filter((name) => name.endsWith('.test.ts') && name !== 'table.test.ts')
   const titles = files.flatMap((name) =>
-    [...readFileSync(folder + name, 'utf8').matchAll(/^\s+(?:it\(|)'(.+ \((?:report|TC-).*\))',/gm)].map(
+    [...readFileSync(folder + name, 'utf8').matchAll(/(?:\bit\(|\]\)\(|^\s+)'(.+ \((?:report|TC-).*\))',/gm)].map(
       ([, title]) => title as string,
     ),
   )
