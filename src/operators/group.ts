@@ -1,7 +1,8 @@
 import { IxionError, RowError } from '../core/errors.ts'
 import { goText } from '../core/go-text.ts'
 import type { Row } from '../core/row.ts'
-import type { Value } from '../core/values.ts'
+import { compareText } from '../core/text-order.ts'
+import { isObject, type Value } from '../core/values.ts'
 import { asRowError, inClause } from './condition.ts'
 import type { Evaluate, EvaluationScope, Operator } from './contract.ts'
 
@@ -12,15 +13,29 @@ export interface GroupOptions {
   readonly policy?: 'dropOldest' | 'fail'
 }
 
-/**
- * Text that two rows of one group or partition share: Go's %v text of each value, so 1, 1.0 and "1" are one (spec/sql.md
- * 5.2, D28).
- */
+/** Text that two rows of one group or partition share: that of {@link keyOf} of each value. */
 export function groupKey(values: readonly Value[]): string {
-  if (values.length === 1) return goText(values[0] as Value)
+  if (values.length === 1) return keyOf(values[0] as Value)
   let key = ''
-  for (const value of values) key += keyPart(goText(value))
+  for (const value of values) key += keyPart(keyOf(value))
   return key
+}
+
+/** What no text but an escaped one begins with. */
+const NO_TEXT = '\u0000'
+
+/**
+ * Text that only equal values share. Numbers are equal by value, so 1 and 1.0 are one; "1" is another, though it is the same text
+ * in the reference (spec/sql.md 5.2, D28). Of a text it is the text itself.
+ */
+export function keyOf(value: Value): string {
+  if (typeof value === 'string') return value.startsWith(NO_TEXT) ? `${NO_TEXT}"${value}` : value
+  if (Array.isArray(value)) return `${NO_TEXT}[${value.map((item) => keyPart(keyOf(item))).join('')}`
+  if (isObject(value)) {
+    const names = Object.keys(value).sort(compareText)
+    return `${NO_TEXT}{${names.map((name) => keyPart(name) + keyPart(keyOf(value[name] as Value))).join('')}`
+  }
+  return `${NO_TEXT}${value instanceof Uint8Array ? 'b' : ''}${goText(value)}`
 }
 
 /** One part of a key of several. The length in front keeps ("a,b", "c") and ("a", "b,c") apart. */

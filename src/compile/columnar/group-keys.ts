@@ -1,8 +1,7 @@
 import { INT, TEXT } from '../../core/columns.ts'
-import { goText } from '../../core/go-text.ts'
 import { decodeUtf8, encodeUtf8 } from '../../core/utf8.ts'
 import type { Kernel, ScannedBatch } from '../../kernel/kernel.ts'
-import { keyPart } from '../../operators/group.ts'
+import { keyOf, keyPart } from '../../operators/group.ts'
 import { type Argument, argumentAt, readCell } from './cells.ts'
 import type { ColumnClass } from './select-plan.ts'
 import { TextIds } from './text-ids.ts'
@@ -81,7 +80,7 @@ export class GroupKeys {
   idOfWhole(batch: ScannedBatch, row: number): number {
     let text = ''
     for (const column of this.#columns)
-      text += keyPart(goText(readCell(batch, argumentAt(batch, this.#types, column), row)))
+      text += keyPart(keyOf(readCell(batch, argumentAt(batch, this.#types, column), row)))
     return this.idOf(text)
   }
 
@@ -99,7 +98,7 @@ export class GroupKeys {
     const known = this.#numberIds[dimension] as Map<number, number>
     const cached = cacheable ? known.get(number) : undefined
     if (cached !== undefined) return cached
-    const id = this.idOf(goText(readCell(batch, argument, row)))
+    const id = this.idOf(keyOf(readCell(batch, argument, row)))
     if (cacheable && id >= 0 && known.size < this.#most) known.set(number, id)
     return id
   }

@@ -3,18 +3,13 @@ import type { Row, WindowRange } from '../../core/row.ts'
 import type { Value } from '../../core/values.ts'
 import { asRowError, inClause } from '../condition.ts'
 import type { Emit, Evaluate, Operator, OperatorContext, State } from '../contract.ts'
-import { groupKey, groupLimit } from '../group.ts'
+import { groupKey, groupLimit, keyOf } from '../group.ts'
 import { type AggregateCall, type Aggregation, emitGroups, resultRow, rowScope } from './aggregation.ts'
 import type { WindowSpec } from './contract.ts'
 import { OpenWindow, type SavedGroup, type SavedWindow } from './open-window.ts'
 import { loadRow, saveRow } from './row-buffer.ts'
 import { rowsOf } from './support.ts'
 import { WindowEnds } from './tumbling-hopping.ts'
-
-/** {@link groupKey} of one value. */
-function textKey(value: Value): string {
-  return typeof value === 'string' ? value : groupKey([value])
-}
 
 interface Group {
   readonly first: Row
@@ -55,10 +50,10 @@ export function accumulatingWindow(spec: WindowSpec, aggregation: Aggregation): 
     for (let i = 0; i < calls.length; i++) calls[i]?.accumulator.add(group.states[i], args[i] as readonly Value[])
     return true
   }
-  const keyOf = (row: Row): string => {
+  const rowKey = (row: Row): string => {
     if (dimensions.length === 0) return ''
     try {
-      if (dimensions.length === 1) return textKey((dimensions[0] as Evaluate)(row, rowScope))
+      if (dimensions.length === 1) return keyOf((dimensions[0] as Evaluate)(row, rowScope))
       return groupKey(dimensions.map((d) => d(row, rowScope)))
     } catch (error) {
       throw inClause('Group By', error)
@@ -85,7 +80,7 @@ export function accumulatingWindow(spec: WindowSpec, aggregation: Aggregation): 
     last.rows++
     try {
       if (where && !where(row, rowScope)) return
-      const key = keyOf(row)
+      const key = rowKey(row)
       readArguments(row)
       for (const pane of open) if (!addTo(pane, key, row) && pane === last) last.overflow++
     } catch (error) {
