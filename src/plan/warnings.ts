@@ -20,6 +20,7 @@ export function findWarnings(
   return [
     ...unusedTimestamps(sources, env),
     ...unusedKeys(sources, env),
+    ...unopenedWindows(s, sources, env),
     ...repeatedAliases(s),
     ...hiddenByField(s),
     ...withoutEffect(s, written, kinds),
@@ -51,6 +52,19 @@ function unusedKeys(sources: SourceSet, env: PlanEnvironment): Warning[] {
       line: x.reference.at.line,
       column: x.reference.at.column,
       hint: 'Set the rule option keyedTables to true to keep the newest row of each key.',
+    }))
+}
+
+/** A window that has fired stays as it is. */
+function unopenedWindows(s: ResolvedStatement, sources: SourceSet, env: PlanEnvironment): Warning[] {
+  if (!s.window || !env.options?.isEventTime) return []
+  return sources.list
+    .filter((x) => String(x.definition.options.extensions?.['late_policy'] ?? '').toLowerCase() === 'reopen')
+    .map((x) => ({
+      message: `LATE_POLICY reopen of stream ${x.definition.name} has no effect in a rule with a window: late rows are dropped and counted`,
+      line: x.reference.at.line,
+      column: x.reference.at.column,
+      hint: 'Use LATE_POLICY="side" to have late rows published, or a larger lateTolerance.',
     }))
 }
 
