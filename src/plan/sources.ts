@@ -71,5 +71,13 @@ export function resolveSources(statement: SelectStatement, env: PlanEnvironment)
 export function suggestName(name: string, sources: SourceSet, aliases: Iterable<string>): string | undefined {
   const known = [...sources.list.flatMap((s) => s.fields?.map((f) => f.name) ?? []), ...aliases]
   const near = nearest(name, known)
-  return near === null ? undefined : `Did you mean ${near}?`
+  if (near !== null) return `Did you mean ${near}?`
+  return meansNothing(name) ? NULL_TEST : undefined
+}
+
+export const NULL_TEST = 'Use IS NULL or IS NOT NULL.'
+
+/** Words of other languages for null, which here are names of columns. */
+export function meansNothing(name: string): boolean {
+  return ['nil', 'none', 'undefined'].includes(name.toLowerCase())
 }

@@ -1,11 +1,12 @@
 /** Things that plan but are probably not meant. */
-import type { Expression, SelectStatement } from '../sql/ast.ts'
+import type { Expression, FieldType, SelectStatement } from '../sql/ast.ts'
+import { printExpression } from '../sql/printer.ts'
 import { containsAggregate, setReturningCall } from './check-statement.ts'
 import { type FunctionKinds, functionKinds, type PlanEnvironment } from './environment.ts'
 import { nearest } from './errors.ts'
 import type { LogicalPlan } from './logical.ts'
 import type { ResolvedStatement } from './resolve-names.ts'
-import type { SourceSet } from './sources.ts'
+import { meansNothing, NULL_TEST, type SourceSet } from './sources.ts'
 import { walk } from './tree.ts'
 
 export type Warning = LogicalPlan['warnings'][number]
@@ -25,7 +26,7 @@ export function findWarnings(
     ...hiddenByField(s),
     ...withoutEffect(s, written, kinds),
     ...besideAggregates(s, kinds),
-    ...comparisonsWithNothing(s, sources),
+    ...comparisonsInVain(s, sources),
     ...probableTypos(written, s, sources),
   ]
 }
@@ -135,15 +136,36 @@ function besideAggregates(s: ResolvedStatement, kinds: FunctionKinds): Warning[]
   return warnings
 }
 
-const nothings = new Set(['nil', 'none', 'undefined'])
 const comparisons = new Set<string>(['=', '!=', '<', '<=', '>', '>='])
 
-/** `a != null`: false whatever `a` is. So is a comparison with a bare `nil` that a schemaless stream takes for a column. */
-function comparisonsWithNothing(s: ResolvedStatement, sources: SourceSet): Warning[] {
+/**
+ * `a != null`: false whatever `a` is. So is a comparison with a bare `nil` that a schemaless stream takes for a column. Columns
+ * declared as a number and as text never compare: an error of the row, and no match in a lookup.
+ */
+function comparisonsInVain(s: ResolvedStatement, sources: SourceSet): Warning[] {
   const declared = new Set(sources.list.flatMap((x) => x.fields?.map((f) => f.name) ?? []))
   const wordOf = (e: Expression): string | null => {
     if (e.kind === 'null') return e.written ?? 'null'
-    return e.kind === 'column' && nothings.has(e.name.toLowerCase()) && !declared.has(e.name) ? e.name : null
+    return e.kind === 'column' && meansNothing(e.name) && !declared.has(e.name) ? e.name : null
+  }
+  const typeOf = (e: Expression): FieldType['kind'] | undefined =>
+    e.kind === 'column' && e.stream !== null
+      ? sources.byQualifier(e.stream)?.fields?.find((f) => f.name === e.name)?.type.kind
+      : undefined
+  const warnings: Warning[] = []
+  const visit = (e: Expression): void => {
+    if (e.kind !== 'binary' || !comparisons.has(e.operator)) return
+    const warn = (message: string, hint: string): void =>
+      void warnings.push({ message, line: e.at.line, column: e.at.column, hint })
+    const word = wordOf(e.right) ?? wordOf(e.left)
+    if (word !== null) warn(`a comparison with ${word} never holds`, NULL_TEST)
+    const [left, right] = [typeOf(e.left), typeOf(e.right)]
+    if (left === undefined || right === undefined || !apart(left, right)) return
+    const [one, other] = [printExpression(e.left), printExpression(e.right)]
+    warn(
+      `${one} is declared ${left} and ${other} ${right}: they never compare`,
+      `Convert one of them with cast(${one}, "${right}").`,
+    )
   }
   const { window } = s
   const roots = [
@@ -151,21 +173,21 @@ function comparisonsWithNothing(s: ResolvedStatement, sources: SourceSet): Warni
     ...[...s.joins, s.where, ...s.dimensions, s.having],
     ...(window ? [window.filter, window.when, window.begin, window.emit] : []),
   ]
-  const warnings: Warning[] = []
   const seen = new Set<Expression>()
-  const visit = (e: Expression): void => {
-    if (e.kind !== 'binary' || !comparisons.has(e.operator)) return
-    const word = wordOf(e.right) ?? wordOf(e.left)
-    if (word === null) return
-    warnings.push({
-      message: `a comparison with ${word} never holds`,
-      line: e.at.line,
-      column: e.at.column,
-      hint: 'Use IS NULL or IS NOT NULL.',
-    })
-  }
   for (const root of roots) walk(root, visit, {}, seen)
   return warnings
+}
+
+const families: { readonly [kind in FieldType['kind']]?: string } = {
+  bigint: 'number',
+  float: 'number',
+  string: 'text',
+  boolean: 'truth',
+}
+
+function apart(left: FieldType['kind'], right: FieldType['kind']): boolean {
+  const [one, other] = [families[left], families[right]]
+  return one !== undefined && other !== undefined && one !== other
 }
 
 /**

@@ -128,6 +128,22 @@ describe('lookup joins', () => {
     expect(text).toMatch(/filter .*dev\.site != S\.site/)
   })
 
+  it('by columns declared as a number and as text are a warning: they never match (report 49)', () => {
+    const warnings = (type: string) =>
+      planOf('SELECT S.v FROM S INNER JOIN dev ON S.id = dev.id', [
+        'CREATE STREAM S (id BIGINT, v FLOAT) WITH ()',
+        `CREATE TABLE dev (id ${type}) WITH (TYPE="memory", KIND="lookup", KEY="id")`,
+      ]).warnings.map((w) => [w.message, w.hint])
+    expect(warnings('STRING')).toEqual([
+      [
+        'S.id is declared bigint and dev.id string: they never compare',
+        'Convert one of them with cast(S.id, "string").',
+      ],
+    ])
+    expect(warnings('BIGINT')).toEqual([])
+    expect(warnings('FLOAT')).toEqual([])
+  })
+
   it('whose peer fails in any way fail their row; the rule goes on (report 50)', async () => {
     const answers: (() => unknown)[] = [
       () => Promise.reject(new Error('connection refused')),
