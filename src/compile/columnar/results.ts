@@ -143,10 +143,13 @@ interface EncoderParts {
 
 function encoder({ settings, added, program, sendSingle, loopsFor }: EncoderParts): ResultEncoder {
   const counts = new Uint32Array(2)
-  /** Everything a window gives: either all of it is sent or nothing. */
-  const text = new ResultText()
-
-  function encodeGroups(kernel: Kernel, pane: Pane, window: WindowRange, findLoop: FindLoop): boolean {
+  function encodeGroups(
+    text: ResultText,
+    kernel: Kernel,
+    pane: Pane,
+    window: WindowRange,
+    findLoop: FindLoop,
+  ): boolean {
     const { firsts, accumulators, size } = pane
     const ranges = firsts.ranges.subarray(0, 2 * size)
     for (let at = 0; at < size; ) {
@@ -175,12 +178,12 @@ function encoder({ settings, added, program, sendSingle, loopsFor }: EncoderPart
     return true
   }
 
-  function encodeWindow(pane: Pane, window: WindowRange): boolean {
+  function encodeWindow(text: ResultText, pane: Pane, window: WindowRange): boolean {
     const classes = pane.accumulators.map((a) => a.resultClass(pane.size))
     if (classes.includes(null)) return false
     const kernel = acquireKernel()
     try {
-      return encodeGroups(kernel, pane, window, loopsFor(classes as ResultClass[]))
+      return encodeGroups(text, kernel, pane, window, loopsFor(classes as ResultClass[]))
     } finally {
       releaseKernel(kernel)
     }
@@ -189,15 +192,18 @@ function encoder({ settings, added, program, sendSingle, loopsFor }: EncoderPart
   return {
     send(pane, window, output) {
       if (pane.size === 0 || pane.objects.size > 0) return -1
+      const text = idleTexts.pop() ?? new ResultText()
       text.clear(sendSingle)
       try {
-        if (!encodeWindow(pane, window)) return -1
+        if (!encodeWindow(text, pane, window)) return -1
+        return sendSingle ? text.sendLines(output) : text.sendList(output)
       } catch (error) {
         // An aggregate that fails does so again where the failure is reported.
         if (error instanceof RowError) return -1
         throw error
+      } finally {
+        idleTexts.push(text)
       }
-      return sendSingle ? text.sendLines(output) : text.sendList(output)
     },
   }
 }
@@ -226,7 +232,10 @@ const FIRST_SIZE = 64 * 1024
 /** A buffer that one large window needed is not kept. */
 const KEEP_SIZE = 8 * 1024 * 1024
 
-/** The encoded rows of one window, with the places where they may be cut. */
+/** Rules share them: there are as many as windows that fire inside each other. */
+const idleTexts: ResultText[] = []
+
+/** The encoded rows of one window, with the places where they may be cut: all of them are sent, or none. */
 class ResultText {
   #buffer = new Uint8Array(FIRST_SIZE)
   #length = 0

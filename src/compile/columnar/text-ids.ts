@@ -1,6 +1,6 @@
 import { createKernel, type Kernel, type KernelDictionary } from '../../kernel/kernel.ts'
 
-const FIRST_SIZE = 4096
+const FIRST_SIZE = 256
 const GROWTH = 2
 /** Longest key, and room per id for the texts. */
 const MAX_KEY_BYTES = 32 * 1024

@@ -1,8 +1,10 @@
 import type { Row } from '../../core/row.ts'
 import { grown } from './accumulate.ts'
 
-/** Below this, room at the front is not worth moving rows for. */
-const MIN_GAP = 4096
+/** Rows: below this, room at the front is not worth moving the others for. */
+const MIN_GAP = 64
+/** A buffer that a flood needed is not kept. */
+const KEEP_BYTES = 1024 * 1024
 
 /**
  * Rows that wait for the watermark, in time order, rows of one time as they came: mostly JSON texts in one buffer, without an
@@ -89,19 +91,34 @@ export class WaitingRows {
     this.#sort()
     if (this.#rows.size > 0) for (let i = 0; i < count; i++) this.#rows.delete(this.#head + i)
     this.#head += count
-    if (this.length === 0) this.#head = this.#count = this.#used = 0
-    else if (this.#head > MIN_GAP && this.#head > this.length) this.#rebuild(null)
+    if (this.length === 0) {
+      this.#head = this.#count = this.#used = 0
+      if (this.bytes.length > KEEP_BYTES) this.bytes = new Uint8Array(0)
+    } else if (this.#head > MIN_GAP && this.#head > this.length) this.#moveToFront()
+  }
+
+  /** Takes the room of rows that are gone; each row is moved over at least as many others. */
+  #moveToFront(): void {
+    const head = this.#head
+    const start = this.#ranges[2 * head] as number
+    this.bytes.copyWithin(0, start, this.#used)
+    this.#used -= start
+    for (let i = 2 * head; i < 2 * this.#count; i++) this.#ranges[i - 2 * head] = (this.#ranges[i] as number) - start
+    this.#times.copyWithin(0, head, this.#count)
+    if (this.#rows.size > 0) this.#rows = new Map([...this.#rows].map(([at, row]) => [at - head, row]))
+    this.#count -= head
+    this.#head = 0
   }
 
   #sort(): void {
     if (this.#sorted) return
     this.#sorted = true
     const order = Uint32Array.from({ length: this.length }, (_, i) => this.#head + i)
-    this.#rebuild(order.sort((a, b) => (this.#times[a] as number) - (this.#times[b] as number) || a - b))
+    this.#arrange(order.sort((a, b) => (this.#times[a] as number) - (this.#times[b] as number) || a - b))
   }
 
-  /** Moves the rows to the front, in this order of places; null = as they are. Texts end up in the order of the rows. */
-  #rebuild(order: Uint32Array | null): void {
+  /** Puts rows and their texts in this order of places. */
+  #arrange(order: Uint32Array): void {
     const count = this.length
     const bytes = new Uint8Array(this.bytes.length)
     const ranges = new Uint32Array(this.#ranges.length)
@@ -109,7 +126,7 @@ export class WaitingRows {
     const rows = new Map<number, Row>()
     let used = 0
     for (let i = 0; i < count; i++) {
-      const at = order ? (order[i] as number) : this.#head + i
+      const at = order[i] as number
       const start = this.#ranges[2 * at] as number
       const end = this.#ranges[2 * at + 1] as number
       bytes.set(this.bytes.subarray(start, end), used)
