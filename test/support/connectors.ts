@@ -133,11 +133,14 @@ export async function run(source: Source, answer?: (chunk: Chunk) => void | Prom
   }
 }
 
-/** Asks again every 5 ms until it is so. */
-export async function eventually(check: () => boolean | Promise<boolean>, what = 'condition'): Promise<void> {
+/** Asks again every 5 ms until it is so; after 20 s fails with `what` is not so. */
+export async function eventually(
+  check: () => boolean | Promise<boolean>,
+  what: string | (() => string) = 'condition',
+): Promise<void> {
   const limit = Date.now() + 20_000
   while (!(await check())) {
-    if (Date.now() > limit) throw new Error(`still not: ${what}`)
+    if (Date.now() > limit) throw new Error(`still not: ${typeof what === 'string' ? what : what()}`)
     await new Promise((resolve) => setTimeout(resolve, 5))
   }
 }
