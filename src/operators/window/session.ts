@@ -74,34 +74,48 @@ function processingTimeSession(spec: WindowSpec, name: string, content: WindowCo
   }
 }
 
-/** Recomputed over the buffered rows at each watermark. */
+/** How far the rows of the open session have been looked at; they stay as they are until it ends. */
+interface Scan {
+  readonly first: number
+  rows: number
+  /** Time of the last of them. */
+  previous: number
+  /** The next tick after it. */
+  tick: number
+}
+
+/** Each watermark looks at the rows it has released; rows to come are not older than it. */
 function eventTimeSession(spec: WindowSpec, name: string, content: WindowContent): Operator {
   const timeout = spec.interval * unitMs[spec.unit]
   const maximum = spec.length * unitMs[spec.unit]
   let zone = 'UTC'
   /** Set by a tick cut: where the next session starts; otherwise with its first row. */
   let cut: number | null = null
+  let scan: Scan | null = null
 
+  const begin = (): Scan => {
+    const first = content.timestampAt(0)
+    return { first, rows: 0, previous: first, tick: alignedEnd(first, spec.length, spec.unit, zone) }
+  }
   /** End of the first session among rows up to the watermark, and whether a tick cut it; null = still open. */
   const firstEnd = (watermark: number): { end: number; byTick: boolean } | null => {
     const rows = content.lowerBound(watermark + 1)
     if (rows === 0) return null
-    const first = content.timestampAt(0)
-    let tick = alignedEnd(first, spec.length, spec.unit, zone)
-    let previous = first
-    for (let i = 0; i < rows; i++) {
-      const time = content.timestampAt(i)
+    scan ??= begin()
+    for (; scan.rows < rows; scan.rows++) {
+      const time = content.timestampAt(scan.rows)
       let end: { end: number; byTick: boolean } | null = null
-      if (time - previous > timeout) end = { end: previous + timeout, byTick: false }
-      while (time > tick) {
-        if (tick - maximum > first && (end === null || tick <= end.end)) end = { end: tick, byTick: true }
-        tick = nextEnd(tick, spec.length, spec.unit, zone)
+      if (time - scan.previous > timeout) end = { end: scan.previous + timeout, byTick: false }
+      while (time > scan.tick) {
+        const { tick } = scan
+        if (tick - maximum > scan.first && (end === null || tick <= end.end)) end = { end: tick, byTick: true }
+        scan.tick = nextEnd(tick, spec.length, spec.unit, zone)
         if (end) break
       }
       if (end) return end
-      previous = time
+      scan.previous = time
     }
-    return watermark - previous > timeout ? { end: previous + timeout, byTick: false } : null
+    return watermark - scan.previous > timeout ? { end: scan.previous + timeout, byTick: false } : null
   }
 
   return {
@@ -114,11 +128,15 @@ function eventTimeSession(spec: WindowSpec, name: string, content: WindowContent
     },
     push(batch, out) {
       for (const row of rowsOf(batch)) {
+        const { length } = content
         content.add(row, out)
+        // The limit has taken rows from the front.
+        if (content.length !== length + 1) scan = null
       }
     },
     watermark(time, out) {
       for (let found = firstEnd(time); found && found.end <= time; found = firstEnd(time)) {
+        scan = null
         const to = content.lowerBound(found.end)
         const start = cut ?? content.timestampAt(0)
         cut = found.byTick ? found.end : null
@@ -132,6 +150,7 @@ function eventTimeSession(spec: WindowSpec, name: string, content: WindowContent
     load(state) {
       const s = state as { rows: State; cut: number | null }
       content.load(s.rows)
+      scan = null
       cut = s.cut === null ? null : Number(s.cut)
     },
   }
