@@ -123,7 +123,7 @@ function warmFigures({ samples, peakAnonymousMB, peakResidentMB }: RunResult, ev
 function prepare({ folder }: BenchSettings, name: string, job: WindowJob): (bundle: Bundle) => Promise<RunResult> {
   const streams = job.streams ?? ['s']
   const time: Record<string, string> = job.processingTime ? {} : { TIMESTAMP: 'ts' }
-  const options = job.processingTime ? {} : { isEventTime: true, lateTolerance: 0 }
+  const options = { windowLimit: 2_000_000, ...(!job.processingTime && { isEventTime: true, lateTolerance: 0 }) }
   const total = job.warmUp + job.events
   let feed: Feed | undefined
   return async (bundle) => {

@@ -5,6 +5,8 @@ import { asRowError, inClause, type Predicate } from '../condition.ts'
 import type { Emit, Evaluate, EvaluationScope, State } from '../contract.ts'
 import { groupKey, tooManyGroups } from '../group.ts'
 import type { WindowLimits } from './contract.ts'
+import { aggregateGroups } from './grouped-aggregates.ts'
+import { movingAggregate } from './moving-aggregates.ts'
 import { RowBuffer } from './row-buffer.ts'
 import { enforce, release, type WindowContent } from './support.ts'
 
@@ -68,74 +70,148 @@ export function resultRow(first: Row, calls: readonly AggregateCall[], results: 
   return { ...first, computed }
 }
 
-/** Not in any group: the row failed WHERE, or an argument or dimension failed on it. */
+/** Not in any group: the row failed WHERE. Below it, -2 - n: evaluating the row gave error n. */
 const NOT_AGGREGATED = -1
+/** With more known keys than this, and than twice those of the largest window, the keys of no row are forgotten. */
+const MANY_KEYS = 1024
 
 /**
  * Keeps the arguments of the aggregates beside the rows' columns and computes each window over a range of them: exact for every
- * kind of window, in a tight loop where the values are plain numbers.
+ * kind of window, and without work per row where the values are plain numbers.
  */
 export function valueContent(limits: WindowLimits, aggregation: Aggregation): WindowContent {
-  const { calls, dimensions, where } = aggregation
-  const buffer = new RowBuffer()
-  /** By call and argument, aligned with the buffer's rows. */
-  let values: Value[][] = []
-  let groups: number[] = []
-  const ids = new Map<string, number>()
-  let head = 0
-  /** A row that cannot be aggregated fails every window it is in, as a window of rows would. */
-  let errors = new Map<number, Error>()
-  const argumentCount = calls.reduce((n, call) => n + call.args.length, 0)
-  const clear = (): void => {
-    values = Array.from({ length: argumentCount }, () => [])
-    groups = []
-    head = 0
-    errors = new Map()
-    ids.clear()
+  const { calls, dimensions, where, maxGroups } = aggregation
+  /** Beside each row: its group, then the arguments of the calls in order. */
+  const argumentCount = calls.reduce((count, call) => count + call.args.length, 0)
+  const buffer = new RowBuffer(1 + argumentCount)
+  const columnsOf = (call: number): Value[][] => {
+    let first = 1
+    for (let i = 0; i < call; i++) first += (calls[i] as AggregateCall).args.length
+    return (calls[call] as AggregateCall).args.map((_, i) => buffer.beside(first + i))
   }
-  clear()
+  const moving = calls.map(({ args, functionName }) => (args.length === 1 ? movingAggregate(functionName) : null))
+  /** Numbers of the groups. */
+  let ids = new Map<string, number>()
+  /** Groups of the largest window since the keys were last looked through. */
+  let windowGroups = 0
+  /** By number: the group's place in the window at hand, else -1. */
+  let places = new Int32Array(0)
+  /** A row that cannot be aggregated fails every window it is in, as a window of rows would. */
+  let errors: Error[] = []
 
-  const evaluate = (row: Row): void => {
-    let group = 0
-    const position = groups.length
-    let column = 0
+  const keyOf = (row: Row): string => {
     try {
-      if (where && !where(row, rowScope)) group = NOT_AGGREGATED
-      else {
-        if (dimensions.length) {
-          const key = groupKey(dimensions.map((d) => evaluateIn('Group By', d, row)))
-          let id = ids.get(key)
-          if (id === undefined) {
-            id = ids.size
-            ids.set(key, id)
+      if (dimensions.length > 1) return groupKey(dimensions.map((d) => d(row, rowScope)))
+      const value = (dimensions[0] as Evaluate)(row, rowScope)
+      return typeof value === 'string' ? value : groupKey([value])
+    } catch (error) {
+      throw inClause('Group By', error)
+    }
+  }
+  const groupOf = (row: Row): number => {
+    if (where && !where(row, rowScope)) return NOT_AGGREGATED
+    if (dimensions.length === 0) return 0
+    const key = keyOf(row)
+    let id = ids.get(key)
+    if (id === undefined) {
+      id = ids.size
+      ids.set(key, id)
+    }
+    return id
+  }
+  const evaluate = (row: Row): void => {
+    let group: number
+    let list = 1
+    try {
+      group = groupOf(row)
+      if (group >= 0) {
+        for (const call of calls) {
+          for (const arg of call.args) {
+            const value = arg(row, rowScope)
+            buffer.beside(list++).push(value)
           }
-          group = id
         }
-        for (const call of calls) for (const arg of call.args) (values[column++] as Value[]).push(arg(row, rowScope))
       }
     } catch (error) {
-      errors.set(position, asRowError(error))
-      group = NOT_AGGREGATED
+      group = NOT_AGGREGATED - errors.push(asRowError(error))
     }
-    for (const list of values) {
-      while (list.length > position + 1) list.pop()
-      if (list.length <= position) list.push(null)
-    }
-    groups.push(group)
+    // Never read.
+    if (group < 0) while (list <= argumentCount) buffer.beside(list++).push(0)
+    buffer.beside(0).push(group)
   }
 
-  /** Positions of each group in [from, to), in first-seen order. */
-  const split = (from: number, to: number): Map<number, number[]> => {
-    const positions = new Map<number, number[]>()
-    for (let i = head + from; i < head + to; i++) {
+  let numbering = buffer.renumbered
+  /** The rows have moved: what is known by position is void, and groups without rows may be forgotten. */
+  const settle = (): void => {
+    if (buffer.renumbered === numbering) return
+    numbering = buffer.renumbered
+    for (const m of moving) m?.forget()
+    const groups = buffer.beside(0) as number[]
+    const known = errors
+    errors = []
+    const manyKeys = ids.size > MANY_KEYS && ids.size > 2 * windowGroups
+    windowGroups = 0
+    if (known.length === 0 && !manyKeys) return
+    const keys = manyKeys ? [...ids.keys()] : []
+    if (manyKeys) ids = new Map()
+    for (let i = buffer.head; i < groups.length; i++) {
       const group = groups[i] as number
-      if (group === NOT_AGGREGATED) continue
-      const list = positions.get(group)
-      if (list) list.push(i)
-      else if (positions.size < aggregation.maxGroups) positions.set(group, [i])
-      else throw tooManyGroups(aggregation.maxGroups, limits.policy)
+      if (group < NOT_AGGREGATED) groups[i] = NOT_AGGREGATED - errors.push(known[NOT_AGGREGATED - 1 - group] as Error)
+      else if (group >= 0 && manyKeys && dimensions.length > 0) {
+        const key = keys[group] as string
+        const id = ids.get(key) ?? ids.size
+        ids.set(key, id)
+        groups[i] = id
+      }
     }
-    return positions
+  }
+  const errorIn = (from: number, to: number): Error | undefined => {
+    if (errors.length === 0) return undefined
+    const groups = buffer.beside(0) as number[]
+    for (let i = from; i < to; i++) {
+      const group = groups[i] as number
+      if (group < NOT_AGGREGATED) return errors[NOT_AGGREGATED - 1 - group]
+    }
+    return undefined
+  }
+
+  /** The whole window as one group. */
+  const overAll = (from: number, to: number): Row[][] => {
+    if (to === from) return []
+    const results = calls.map((call, i) => {
+      const columns = columnsOf(i)
+      const value = moving[i]?.over(columns[0] as Value[], from, to)
+      return value === undefined ? accumulated(call, columns, from, to) : value
+    })
+    return [[resultRow(buffer.row(from - buffer.head), calls, results)]]
+  }
+  /** The groups of the window, in first-seen order. */
+  const overGroups = (from: number, to: number): Row[][] => {
+    const groups = buffer.beside(0) as number[]
+    const firsts: number[] = []
+    const placeOf = new Int32Array(to - from)
+    if (places.length <= ids.size) places = new Int32Array(2 * ids.size + 1).fill(-1)
+    try {
+      for (let i = from; i < to; i++) {
+        const id = groups[i] as number
+        let place = id < 0 ? NOT_AGGREGATED : (places[id] as number)
+        if (id >= 0 && place < 0) {
+          if (firsts.length >= maxGroups) throw tooManyGroups(maxGroups, limits.policy)
+          place = firsts.push(i) - 1
+          places[id] = place
+        }
+        placeOf[i - from] = place
+      }
+    } finally {
+      for (const first of firsts) places[groups[first] as number] = -1
+    }
+    windowGroups = Math.max(windowGroups, firsts.length)
+    const rows = { from, to, groups: placeOf, count: firsts.length }
+    const resultsOf = calls.map((call, i) => aggregateGroups(call, columnsOf(i), rows))
+    return firsts.map((first, group) => {
+      const results = resultsOf.map((result) => result(group))
+      return [resultRow(buffer.row(first - buffer.head), calls, results)]
+    })
   }
 
   return {
@@ -145,33 +221,22 @@ export function valueContent(limits: WindowLimits, aggregation: Aggregation): Wi
     add(row, out) {
       buffer.push(row)
       evaluate(row)
-      const before = buffer.length
       enforce(buffer, limits, out)
-      head += before - buffer.length
+      settle()
     },
     timestampAt: (i) => buffer.timestampAt(i),
     lowerBound: (time) => buffer.lowerBound(time),
     fire(from, to, window, out) {
       buffer.see(to)
-      for (const [position, error] of errors) {
-        if (position >= head + from && position < head + to) {
-          out.fail(error, 0)
-          return
-        }
+      settle()
+      const [first, last] = [buffer.head + from, buffer.head + to]
+      const failure = errorIn(first, last)
+      if (failure) {
+        out.fail(failure, 0)
+        return
       }
       try {
-        const rows: Row[][] = []
-        if (dimensions.length === 0 && where === null) {
-          if (to > from) {
-            const results = calls.map((call, i) => overRange(call, columnsOf(values, calls, i), head + from, head + to))
-            rows.push([resultRow(buffer.row(from), calls, results)])
-          }
-        } else {
-          for (const positions of split(from, to).values()) {
-            const results = calls.map((call, i) => overPositions(call, columnsOf(values, calls, i), positions))
-            rows.push([resultRow(buffer.row((positions[0] as number) - head), calls, results)])
-          }
-        }
+        const rows = dimensions.length === 0 && where === null ? overAll(first, last) : overGroups(first, last)
         emitGroups(rows, window, aggregation, out)
       } catch (error) {
         out.fail(asRowError(error), 0)
@@ -179,103 +244,28 @@ export function valueContent(limits: WindowLimits, aggregation: Aggregation): Wi
     },
     release(count, out) {
       release(buffer, count, out)
-      head += count
-      if (buffer.length === 0) clear()
-      else if (head > 4096 && head * 2 > groups.length) {
-        values = values.map((list) => list.slice(head))
-        groups = groups.slice(head)
-        errors = new Map([...errors].filter(([p]) => p >= head).map(([p, e]) => [p - head, e]))
-        head = 0
-      }
+      settle()
     },
     save: () => buffer.save(),
     load(state: State) {
-      clear()
       buffer.load(state)
+      settle()
       for (let i = 0; i < buffer.length; i++) evaluate(buffer.row(i))
     },
   }
 }
 
-function evaluateIn(clause: string, expression: Evaluate, row: Row): Value {
-  try {
-    return expression(row, rowScope)
-  } catch (error) {
-    throw inClause(clause, error)
-  }
-}
-
-function columnsOf(values: readonly Value[][], calls: readonly AggregateCall[], index: number): readonly Value[][] {
-  let start = 0
-  for (let i = 0; i < index; i++) start += (calls[i] as AggregateCall).args.length
-  return values.slice(start, start + (calls[index] as AggregateCall).args.length)
-}
-
-function overRange(call: AggregateCall, columns: readonly Value[][], from: number, to: number): Value {
-  const plain = columns.length === 1 ? numberLoops[call.functionName] : undefined
-  if (plain) {
-    const result = plain(columns[0] as Value[], from, to)
-    if (result !== undefined) return result
-  }
-  const state = call.accumulator.create()
-  for (let i = from; i < to; i++) addTo(call, state, columns, i)
-  return call.accumulator.result(state)
-}
-
-function overPositions(call: AggregateCall, columns: readonly Value[][], positions: readonly number[]): Value {
-  const state = call.accumulator.create()
-  for (const i of positions) addTo(call, state, columns, i)
-  return call.accumulator.result(state)
-}
-
-function addTo(call: AggregateCall, state: unknown, columns: readonly Value[][], i: number): void {
-  call.accumulator.add(
-    state,
-    columns.map((c) => c[i] as Value),
-  )
-}
-
-/** Aggregates over values that are all float64; undefined = some value is not, use the accumulator. Same order, same result. */
-const numberLoops: Record<
-  string,
-  ((column: readonly Value[], from: number, to: number) => Value | undefined) | undefined
-> = {
-  count: (column, from, to) => {
-    let count = 0
-    for (let i = from; i < to; i++) if (column[i] !== null) count++
-    return to > from ? BigInt(count) : undefined
-  },
-  sum: (column, from, to) => sumOf(column, from, to),
-  avg: (column, from, to) => {
-    const sum = sumOf(column, from, to)
-    return sum === undefined ? undefined : sum / (to - from)
-  },
-  max: (column, from, to) => {
-    let max = column[from]
-    for (let i = from; i < to; i++) {
-      const value = column[i]
-      if (typeof value !== 'number' || Number.isNaN(value)) return undefined
-      if (value > (max as number)) max = value
-    }
-    return max
-  },
-  min: (column, from, to) => {
-    let min = column[from]
-    for (let i = from; i < to; i++) {
-      const value = column[i]
-      if (typeof value !== 'number' || Number.isNaN(value)) return undefined
-      if (value < (min as number)) min = value
-    }
-    return min
-  },
-}
-
-function sumOf(column: readonly Value[], from: number, to: number): number | undefined {
-  let sum = 0
+function accumulated(
+  { accumulator }: AggregateCall,
+  columns: readonly (readonly Value[])[],
+  from: number,
+  to: number,
+): Value {
+  const state = accumulator.create()
+  const args: Value[] = columns.map(() => null)
   for (let i = from; i < to; i++) {
-    const value = column[i]
-    if (typeof value !== 'number') return undefined
-    sum += value
+    for (let k = 0; k < args.length; k++) args[k] = columns[k]?.[i] as Value
+    accumulator.add(state, args)
   }
-  return to > from ? sum : undefined
+  return accumulator.result(state)
 }

@@ -10,12 +10,15 @@ const ROW_BYTES = 24
  */
 export class RowBuffer {
   #timestamps: number[] = []
-  /** By column; shorter than the rows when the column has not appeared yet. */
-  #columns = new Map<string, (Value | undefined)[]>()
-  #emitters: string[] = []
+  /** Names of the columns in order of appearance, and their values; shorter than the rows when the last ones lack the column. */
+  #names: string[] = []
+  #columns: (Value | undefined)[][] = []
+  /** The emitter of all rows, or else of each. */
+  #emitter = ''
+  #emitters: string[] | null = null
   #meta: (ValueObject | null)[] | null = null
   #computed: (Map<string, Value> | null)[] | null = null
-  #bytes: number[] = []
+  readonly #beside: Value[][]
   /** Rows before it are gone; compacted when they are half of the arrays. */
   #head = 0
   #totalBytes = 0
@@ -24,6 +27,12 @@ export class RowBuffer {
   #sorted = true
   /** Rows before this absolute position have been part of a fired window. */
   #seen = 0
+  #renumbered = 0
+
+  /** `beside`: how many lists of values the owner keeps beside the rows ({@link beside}). */
+  constructor(beside = 0) {
+    this.#beside = Array.from({ length: beside }, () => [])
+  }
 
   get length(): number {
     return this.#timestamps.length - this.#head
@@ -34,19 +43,35 @@ export class RowBuffer {
     return this.#totalBytes
   }
 
+  /** Where the first row stands in the lists of {@link beside}. */
+  get head(): number {
+    return this.#head
+  }
+
+  /** Changes when rows have moved in the lists. */
+  get renumbered(): number {
+    return this.#renumbered
+  }
+
+  /** The owner's own values of each row, which it pushes after the row; they move with it. */
+  beside(list: number): Value[] {
+    return this.#beside[list] as Value[]
+  }
+
   push(row: Row): void {
     const at = this.#timestamps.length
     if (at > this.#head && row.timestamp < (this.#timestamps[at - 1] as number)) this.#sorted = false
+    if (at === 0) this.#emitter = row.emitter
+    else if (this.#emitters === null && row.emitter !== this.#emitter) {
+      this.#emitters = new Array<string>(at).fill(this.#emitter)
+    }
+    this.#emitters?.push(row.emitter)
     this.#timestamps.push(row.timestamp)
-    this.#emitters.push(row.emitter)
     let bytes = ROW_BYTES
     const { message } = row
-    for (const key of Object.keys(message)) {
-      let column = this.#columns.get(key)
-      if (!column) {
-        column = []
-        this.#columns.set(key, column)
-      }
+    let place = 0
+    for (const key in message) {
+      const column = this.#columnOf(key, place++)
       while (column.length < at) column.push(undefined)
       const value = message[key] as Value
       column.push(value)
@@ -56,8 +81,26 @@ export class RowBuffer {
     this.#meta?.push(row.meta)
     if (row.computed !== null && this.#computed === null) this.#computed = new Array(at).fill(null)
     this.#computed?.push(row.computed)
-    this.#bytes.push(bytes)
     this.#totalBytes += bytes
+  }
+
+  /** Most rows have the columns of the one before, in its order. */
+  #columnOf(key: string, place: number): (Value | undefined)[] {
+    let at = this.#names[place] === key ? place : this.#names.indexOf(key)
+    if (at < 0) {
+      at = this.#names.push(key) - 1
+      this.#columns.push([])
+    }
+    return this.#columns[at] as (Value | undefined)[]
+  }
+
+  #bytesAt(at: number): number {
+    let bytes = ROW_BYTES
+    for (const column of this.#columns) {
+      const value = column[at]
+      if (value !== undefined) bytes += sizeOf(value)
+    }
+    return bytes
   }
 
   timestampAt(i: number): number {
@@ -80,12 +123,12 @@ export class RowBuffer {
   row(i: number): Row {
     const at = this.#head + i
     const message: ValueObject = {}
-    for (const [key, column] of this.#columns) {
-      const value = column[at]
-      if (value !== undefined) setField(message, key, value)
+    for (let c = 0; c < this.#names.length; c++) {
+      const value = this.#columns[c]?.[at]
+      if (value !== undefined) setField(message, this.#names[c] as string, value)
     }
     return {
-      emitter: this.#emitters[at] as string,
+      emitter: this.#emitters ? (this.#emitters[at] as string) : this.#emitter,
       message,
       meta: this.#meta?.[at] ?? null,
       timestamp: this.#timestamps[at] as number,
@@ -111,7 +154,7 @@ export class RowBuffer {
   evict(count: number): { seen: number; unseen: number } {
     if (count <= 0) return { seen: 0, unseen: 0 }
     const seen = Math.min(count, Math.max(0, this.#seen - this.#first))
-    for (let i = 0; i < count; i++) this.#totalBytes -= this.#bytes[this.#head + i] as number
+    if (count < this.length) for (let i = 0; i < count; i++) this.#totalBytes -= this.#bytesAt(this.#head + i)
     this.#head += count
     this.#first += count
     if (this.length === 0) this.#reset()
@@ -121,18 +164,20 @@ export class RowBuffer {
 
   #reset(): void {
     this.#timestamps = []
-    this.#columns = new Map()
-    this.#emitters = []
+    this.#names = []
+    this.#columns = []
+    this.#emitters = null
     this.#meta = null
     this.#computed = null
-    this.#bytes = []
+    for (let i = 0; i < this.#beside.length; i++) this.#beside[i] = []
     this.#head = 0
     this.#totalBytes = 0
     this.#sorted = true
+    this.#renumbered++
   }
 
   #compact(): void {
-    this.#permute(Array.from({ length: this.length }, (_, i) => this.#head + i))
+    this.#move((list) => list.slice(this.#head))
   }
 
   /** Rows that came out of order (several sources of one rule) are put in time order, ties as they came. */
@@ -140,23 +185,22 @@ export class RowBuffer {
     if (this.#sorted) return
     const order = Array.from({ length: this.length }, (_, i) => this.#head + i)
     order.sort((a, b) => (this.#timestamps[a] as number) - (this.#timestamps[b] as number) || a - b)
-    this.#permute(order)
+    this.#move((list) => order.map((i) => list[i] as never))
     this.#sorted = true
   }
 
-  #permute(order: readonly number[]): void {
-    const pick = <T>(list: readonly T[]): T[] => order.map((i) => list[i] as T)
+  #move(pick: <T>(list: readonly T[]) => T[]): void {
     this.#timestamps = pick(this.#timestamps)
-    this.#emitters = pick(this.#emitters)
-    this.#bytes = pick(this.#bytes)
+    if (this.#emitters) this.#emitters = pick(this.#emitters)
     if (this.#meta) this.#meta = pick(this.#meta)
     if (this.#computed) this.#computed = pick(this.#computed)
-    for (const [key, column] of this.#columns) {
-      const kept = pick(column)
-      if (kept.some((v) => v !== undefined)) this.#columns.set(key, kept)
-      else this.#columns.delete(key)
-    }
+    for (let i = 0; i < this.#beside.length; i++) this.#beside[i] = pick(this.#beside[i] as Value[])
+    const columns = this.#columns.map(pick)
+    const used = columns.map((column) => column.some((v) => v !== undefined))
+    this.#names = this.#names.filter((_, i) => used[i])
+    this.#columns = columns.filter((_, i) => used[i])
     this.#head = 0
+    this.#renumbered++
   }
 
   save(): Value {

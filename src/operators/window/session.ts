@@ -97,6 +97,14 @@ function eventTimeSession(spec: WindowSpec, name: string, content: WindowContent
     const first = content.timestampAt(0)
     return { first, rows: 0, previous: first, tick: alignedEnd(first, spec.length, spec.unit, zone) }
   }
+  /** The limit has taken rows from the front: those that are left would have been passed as well. */
+  const shorten = (rows: number): void => {
+    const passed = scan
+    scan = null
+    if (passed === null || passed.rows <= rows) return
+    scan = { ...begin(), rows: passed.rows - rows, previous: passed.previous }
+    while (scan.previous > scan.tick) scan.tick = nextEnd(scan.tick, spec.length, spec.unit, zone)
+  }
   /** End of the first session among rows up to the watermark, and whether a tick cut it; null = still open. */
   const firstEnd = (watermark: number): { end: number; byTick: boolean } | null => {
     const rows = content.lowerBound(watermark + 1)
@@ -130,8 +138,7 @@ function eventTimeSession(spec: WindowSpec, name: string, content: WindowContent
       for (const row of rowsOf(batch)) {
         const { length } = content
         content.add(row, out)
-        // The limit has taken rows from the front.
-        if (content.length !== length + 1) scan = null
+        if (content.length !== length + 1) shorten(length + 1 - content.length)
       }
     },
     watermark(time, out) {
