@@ -92,6 +92,7 @@ class Total extends Moving {
   #others = 0
   /** The magnitudes have been beyond what is exact. */
   #inexact = false
+  readonly #ordered = new OrderedSums()
 
   constructor(mean: boolean) {
     super()
@@ -107,6 +108,7 @@ class Total extends Moving {
     this.#integer = 0n
     this.#others = 0
     this.#inexact = false
+    this.#ordered.clear()
   }
 
   enter(value: Value): void {
@@ -146,27 +148,94 @@ class Total extends Moving {
     if (this.#numbers === 0) return null
     let total = this.#whole
     if (this.#fractions > 0 || this.#inexact) {
-      total = this.#numbers === to - from ? sumOf(column as readonly number[], from, to) : sumOfKnown(column, from, to)
-      // A sum of magnitudes that was inexact once stays so: begin again with the next range.
+      total = this.#ordered.over(column, from, to)
+      // What was inexact once stays so: the next range is begun anew.
       if (this.#inexact) this.forget()
     }
     return this.#mean ? total / this.#numbers : total
   }
 }
 
-function sumOf(column: readonly number[], from: number, to: number): number {
-  let sum = 0
-  for (let i = from; i < to; i++) sum += column[i] as number
-  return sum
+/**
+ * The numbers of a range added in order. One pass adds up the ranges that begin at the next positions as well, whose additions do
+ * not wait for each other: a range that then begins there has only its new values to add.
+ */
+class OrderedSums {
+  #first = 0
+  /** From #first + k up to #added[k]. */
+  readonly #sums = new Float64Array(8)
+  readonly #added = new Float64Array(8)
+
+  constructor() {
+    this.clear()
+  }
+
+  clear(): void {
+    this.#added.fill(Number.POSITIVE_INFINITY)
+  }
+
+  over(column: Column, from: number, to: number): number {
+    let k = from - this.#first
+    if (!(k >= 0 && k < 8 && (this.#added[k] as number) <= to)) {
+      this.#begin(column, from, to)
+      k = 0
+    }
+    let sum = this.#sums[k] as number
+    for (let i = this.#added[k] as number; i < to; i++) {
+      const value = column[i]
+      if (typeof value === 'number') sum += value
+    }
+    this.#sums[k] = sum
+    this.#added[k] = to
+    return sum
+  }
+
+  #begin(column: Column, from: number, to: number): void {
+    this.#first = from
+    const sums = this.#sums.fill(0)
+    // Up to where all eight have begun, each by itself.
+    const all = Math.min(from + 7, to)
+    for (let k = 0; k < 8; k++) {
+      this.#added[k] = Math.max(from + k, to)
+      for (let i = from + k; i < all; i++) {
+        const value = column[i]
+        if (typeof value === 'number') (sums[k] as number) += value
+      }
+    }
+    addEight(sums, column, all, to)
+  }
 }
 
-function sumOfKnown(column: Column, from: number, to: number): number {
-  let sum = 0
+/** Adds every value to each of the eight sums. */
+function addEight(sums: Float64Array, column: Column, from: number, to: number): void {
+  let a = sums[0] as number
+  let b = sums[1] as number
+  let c = sums[2] as number
+  let d = sums[3] as number
+  let e = sums[4] as number
+  let f = sums[5] as number
+  let g = sums[6] as number
+  let h = sums[7] as number
   for (let i = from; i < to; i++) {
     const value = column[i]
-    if (typeof value === 'number') sum += value
+    if (typeof value !== 'number') continue
+    a += value
+    b += value
+    c += value
+    d += value
+    e += value
+    f += value
+    g += value
+    h += value
   }
-  return sum
+  sums[0] = a
+  sums[1] = b
+  sums[2] = c
+  sums[3] = d
+  sums[4] = e
+  sums[5] = f
+  sums[6] = g
+  sums[7] = h
 }
 
 /** Positions whose value no later one reaches, the extreme first. */
