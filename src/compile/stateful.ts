@@ -213,12 +213,13 @@ function equalityOf(
     return emitters.length === 1 && emitters[0] === right ? 'right' : null
   }
   const before: JoinEquality['before'][number][] = []
-  for (const part of conjuncts(on)) {
+  const parts = conjuncts(on)
+  for (const part of parts) {
     if (part.kind === 'binary' && part.operator === '=') {
       const [a, b] = [sideOf(part.left), sideOf(part.right)]
       if (a && b && a !== b) {
         const [l, r] = a === 'left' ? [part.left, part.right] : [part.right, part.left]
-        return { left: compileExpression(l, c), right: compileExpression(r, c), before }
+        return { left: compileExpression(l, c), right: compileExpression(r, c), before, alone: parts.length === 1 }
       }
     }
     const side = sideOf(part)

@@ -18,9 +18,46 @@ export interface Row {
    * Values computed for this row by operators: analytic results and aggregate references by their internal `$$` names,
    * cached aliases by `$$alias.NAME`. Private to one rule. Null until something is computed.
    */
-  computed: Map<string, Value> | null
+  computed: ComputedValues | null
   /** Component rows of a joined row, in component order; null on a plain row. */
   readonly parts: readonly Row[] | null
+}
+
+/** A Map, or something smaller that reads like one. */
+export interface ComputedValues extends Iterable<[string, Value]> {
+  get(name: string): Value | undefined
+  set(name: string, value: Value): unknown
+}
+
+/** Values by names that many rows share. */
+export class NamedValues implements ComputedValues {
+  readonly #names: readonly string[]
+  readonly #values: Value[]
+  #more: Map<string, Value> | null = null
+
+  constructor(names: readonly string[], values: Value[]) {
+    this.#names = names
+    this.#values = values
+  }
+
+  get(name: string): Value | undefined {
+    const at = this.#names.indexOf(name)
+    return at >= 0 ? this.#values[at] : this.#more?.get(name)
+  }
+
+  set(name: string, value: Value): void {
+    const at = this.#names.indexOf(name)
+    if (at >= 0) this.#values[at] = value
+    else {
+      this.#more ??= new Map()
+      this.#more.set(name, value)
+    }
+  }
+
+  *[Symbol.iterator](): Iterator<[string, Value]> {
+    for (let i = 0; i < this.#names.length; i++) yield [this.#names[i] as string, this.#values[i] as Value]
+    if (this.#more) yield* this.#more
+  }
 }
 
 export function makeRow(

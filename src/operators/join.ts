@@ -27,6 +27,8 @@ export interface JoinEquality {
   readonly left: Evaluate
   readonly right: Evaluate
   readonly before: readonly { readonly side: 'left' | 'right'; readonly condition: Evaluate }[]
+  /** ON is nothing but the equality. */
+  readonly alone: boolean
 }
 
 export interface JoinOptions {
@@ -79,9 +81,27 @@ interface Step extends JoinStep {
 
 /** Inner rows by key. Null instead of one: only trying every pair gives the right result, or the right error. */
 interface InnerIndex {
-  /** What kind all keys are of; null = there is none but null. */
+  readonly keys: Keys
+  /** The first row of each key, and after each row the next one of its key; -1 = none. */
+  readonly first: ReadonlyMap<Value, number>
+  readonly next: Int32Array
+}
+
+interface Keys {
+  readonly values: readonly Value[]
+  /** What kind all are of; null = there is none but null. */
   readonly kind: KeyKind | null
-  readonly buckets: ReadonlyMap<Value, readonly Row[]>
+  /** One is an int64: a bucket may hold others than its equals. */
+  readonly big: boolean
+}
+
+/** The inner rows that can match an outer row. */
+interface Candidates {
+  /** -1 = none. */
+  first(outer: number): number
+  next(inner: number): number
+  /** They do match: ON need not be asked. */
+  readonly certain: boolean
 }
 
 type KeyKind = 'number' | 'string' | 'boolean'
@@ -105,20 +125,28 @@ function pair(
   const outer = step.kind === 'right' ? right : left
   const inner = step.kind === 'right' ? left : right
   const keepsOuter = step.kind === 'left' || step.kind === 'right' || step.kind === 'full'
-  const candidates = step.kind === 'cross' ? null : candidatesOf(step, outer, inner, scope, keep)
-  const matched = step.kind === 'full' ? new Set<Row>() : null
-  for (const [i, o] of outer.entries()) {
+  const candidates = (step.kind === 'cross' ? null : candidatesOf(step, outer, inner, scope, keep)) ?? all(inner.length)
+  const asks = step.kind === 'cross' || candidates.certain ? null : holds
+  const matched = step.kind === 'full' ? new Uint8Array(inner.length) : null
+  for (let i = 0; i < outer.length; i++) {
+    const o = outer[i] as Row
     let found = false
-    for (const n of candidates ? candidates(i) : inner) {
-      const row = makeJoinedRow([...partsOf(o), ...partsOf(n)], o.timestamp)
-      if (step.kind !== 'cross' && holds && !holds(row, scope)) continue
+    for (let k = candidates.first(i); k >= 0; k = candidates.next(k)) {
+      const n = inner[k] as Row
+      const row = makeJoinedRow(o.parts || n.parts ? [...partsOf(o), ...partsOf(n)] : [o, n], o.timestamp)
+      if (asks && !asks(row, scope)) continue
       found = true
-      matched?.add(n)
+      if (matched) matched[k] = 1
       add(row)
     }
     if (!found && keepsOuter) add(o.parts ? o : makeJoinedRow([o], o.timestamp))
   }
-  if (matched) for (const r of right) if (!matched.has(r)) add(makeJoinedRow([r], r.timestamp))
+  if (matched) {
+    for (let k = 0; k < right.length; k++) {
+      const r = right[k] as Row
+      if (matched[k] === 0) add(makeJoinedRow([r], r.timestamp))
+    }
+  }
   return result
 }
 
@@ -126,7 +154,11 @@ function partsOf(row: Row): readonly Row[] {
   return row.parts ?? [row]
 }
 
-const none: readonly Row[] = []
+/** Every pair. */
+function all(inner: number): Candidates {
+  return { first: () => (inner > 0 ? 0 : -1), next: (k) => (k + 1 < inner ? k + 1 : -1), certain: false }
+}
+
 /** Fewer pairs than this are tried. */
 const FEW = 64
 
@@ -137,7 +169,7 @@ function candidatesOf(
   inner: readonly Row[],
   scope: EvaluationScope,
   keep: boolean,
-): ((outer: number) => readonly Row[]) | null {
+): Candidates | null {
   const { equality } = step
   if (!equality || outer.length * inner.length < FEW) return null
   const outerSide = step.kind === 'right' ? 'right' : 'left'
@@ -158,62 +190,72 @@ function indexOf(
 ): InnerIndex | null {
   const keys = keysOf(equality, side, rows, scope)
   if (!keys) return null
-  let kind: KeyKind | null = null
-  for (const key of keys) {
-    if (key === null) continue
-    const own = kindOfKey(key)
-    if (own === null || (kind !== null && own !== kind)) return null
-    kind = own
+  const first = new Map<Value, number>()
+  const next = new Int32Array(rows.length)
+  for (let i = rows.length - 1; i >= 0; i--) {
+    const key = keys.values[i] as Value
+    if (key === null || Number.isNaN(key)) continue
+    const bucket = bucketOf(key)
+    next[i] = first.get(bucket) ?? -1
+    first.set(bucket, i)
   }
-  const buckets = new Map<Value, Row[]>()
-  keys.forEach((key, i) => {
-    if (key === null || Number.isNaN(key)) return
-    const bucket = buckets.get(bucketOf(key))
-    if (bucket) bucket.push(rows[i] as Row)
-    else buckets.set(bucketOf(key), [rows[i] as Row])
-  })
-  return { kind, buckets }
+  return { keys, first, next }
 }
 
 function probe(
   equality: JoinEquality,
   side: 'left' | 'right',
   rows: readonly Row[],
-  { kind, buckets }: InnerIndex,
+  index: InnerIndex,
   scope: EvaluationScope,
-): ((outer: number) => readonly Row[]) | null {
+): Candidates | null {
   const keys = keysOf(equality, side, rows, scope)
   if (!keys) return null
   // A key of another kind cannot be compared: the error is that of the first such pair.
-  if (kind !== null && keys.some((key) => key !== null && kindOfKey(key) !== kind)) return null
-  return (i) => {
-    const key = keys[i] as Value
-    return key === null || Number.isNaN(key) ? none : (buckets.get(bucketOf(key)) ?? none)
+  if (index.keys.kind !== null && keys.kind !== null && keys.kind !== index.keys.kind) return null
+  const { first, next } = index
+  const { values } = keys
+  return {
+    first: (i) => {
+      const key = values[i] as Value
+      return key === null || Number.isNaN(key) ? -1 : (first.get(bucketOf(key)) ?? -1)
+    },
+    next: (k) => next[k] as number,
+    certain: equality.alone && !keys.big && !index.keys.big,
   }
 }
 
-/** The keys of one side; null when one fails, or a condition in front of the equality does. */
+/** The keys of one side; null when one fails or is of a kind of its own, or a condition in front of the equality fails. */
 function keysOf(
   equality: JoinEquality,
   side: 'left' | 'right',
   rows: readonly Row[],
   scope: EvaluationScope,
-): Value[] | null {
+): Keys | null {
   const before = equality.before.filter((b) => b.side === side)
-  const keys: Value[] = []
+  const key = equality[side]
+  const values: Value[] = []
+  let kind: KeyKind | null = null
+  let big = false
   try {
     for (const row of rows) {
       for (const { condition } of before) {
         const value = condition(row, scope)
         if (value !== null && typeof value !== 'boolean') return null
       }
-      keys.push(equality[side](row, scope))
+      const value = key(row, scope)
+      values.push(value)
+      if (value === null) continue
+      const own = kindOfKey(value)
+      if (own === null || (kind !== null && own !== kind)) return null
+      kind = own
+      if (typeof value === 'bigint') big = true
     }
   } catch (error) {
     if (error instanceof RowError) return null
     throw error
   }
-  return keys
+  return { values, kind, big }
 }
 
 /** Null for kinds whose equality a hash does not see (times) or that cannot be compared. */

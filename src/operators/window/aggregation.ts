@@ -1,5 +1,5 @@
 /** Aggregates of a window kept as values instead of rows: what they are, and their computation over a range (spec/sql.md 5.5). */
-import { makeRow, type Row, type WindowRange } from '../../core/row.ts'
+import { makeRow, NamedValues, type Row, type WindowRange } from '../../core/row.ts'
 import type { Value } from '../../core/values.ts'
 import { asRowError, inClause, type Predicate } from '../condition.ts'
 import type { Emit, Evaluate, EvaluationScope, State } from '../contract.ts'
@@ -64,10 +64,22 @@ function emptyGroup(window: WindowRange, calls: readonly AggregateCall[]): reado
 }
 
 /** The group's row: its first one, with the results of the aggregates. */
-export function resultRow(first: Row, calls: readonly AggregateCall[], results: readonly Value[]): Row {
-  const computed = new Map(first.computed ?? [])
-  calls.forEach((call, i) => void computed.set(call.name, results[i] ?? null))
-  return { ...first, computed }
+export function resultRow(first: Row, calls: readonly AggregateCall[], results: Value[]): Row {
+  const { emitter, message, meta, timestamp, parts } = first
+  const computed = first.computed ? new Map(first.computed) : new NamedValues(namesOf(calls), results)
+  if (first.computed) calls.forEach((call, i) => void computed.set(call.name, results[i] ?? null))
+  return { emitter, message, meta, timestamp, computed, parts }
+}
+
+const knownNames = new WeakMap<readonly AggregateCall[], readonly string[]>()
+
+function namesOf(calls: readonly AggregateCall[]): readonly string[] {
+  let names = knownNames.get(calls)
+  if (!names) {
+    names = calls.map((call) => call.name)
+    knownNames.set(calls, names)
+  }
+  return names
 }
 
 /** Not in any group: the row failed WHERE. Below it, -2 - n: evaluating the row gave error n. */

@@ -1,4 +1,4 @@
-import type { Row } from '../../core/row.ts'
+import type { ComputedValues, Row } from '../../core/row.ts'
 import { setField, type Value, type ValueObject } from '../../core/values.ts'
 
 /** Estimate of a row's bytes beside its values: timestamp and bookkeeping. */
@@ -17,7 +17,7 @@ export class RowBuffer {
   #emitter = ''
   #emitters: string[] | null = null
   #meta: (ValueObject | null)[] | null = null
-  #computed: (Map<string, Value> | null)[] | null = null
+  #computed: (ComputedValues | null)[] | null = null
   readonly #beside: Value[][]
   /** Rows before it are gone; compacted when they are half of the arrays. */
   #head = 0
@@ -123,9 +123,10 @@ export class RowBuffer {
   row(i: number): Row {
     const at = this.#head + i
     const message: ValueObject = {}
-    for (let c = 0; c < this.#names.length; c++) {
-      const value = this.#columns[c]?.[at]
-      if (value !== undefined) setField(message, this.#names[c] as string, value)
+    const names = this.#names
+    for (let c = 0; c < names.length; c++) {
+      const value = (this.#columns[c] as (Value | undefined)[])[at]
+      if (value !== undefined) setField(message, names[c] as string, value)
     }
     return {
       emitter: this.#emitters ? (this.#emitters[at] as string) : this.#emitter,
