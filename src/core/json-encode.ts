@@ -94,14 +94,7 @@ function encodeValue(value: Value | undefined, depth: number): string {
   }
   if (value === null) return 'null'
   if (depth === 0) throw new RowError(`value nested deeper than ${MAX_DEPTH} levels`, 'LIMIT')
-  if (Array.isArray(value)) {
-    let out = '['
-    for (let i = 0; i < value.length; i++) {
-      if (i > 0) out += ','
-      out += encodeValue(value[i], depth - 1)
-    }
-    return `${out}]`
-  }
+  if (Array.isArray(value)) return `[${encodeElements(value, depth - 1)}]`
   if (value instanceof Instant) return encodeInstant(value)
   if (value instanceof Uint8Array) return `"${encodeBase64(value)}"`
   const keys = sortedKeys(value)
@@ -115,6 +108,21 @@ function encodeValue(value: Value | undefined, depth: number): string {
     out += keyText(key) + encodeValue(member, depth - 1)
   }
   return `${out}}`
+}
+
+/** Elements that are put together at once. */
+const BLOCK = 256
+
+/** In blocks: joined texts are flat, while one long concatenation would keep every piece of it alive until its end. */
+function encodeElements(elements: readonly Value[], depth: number): string {
+  const blocks: string[] = []
+  for (let start = 0; start < elements.length; start += BLOCK) {
+    const texts: string[] = []
+    const end = Math.min(start + BLOCK, elements.length)
+    for (let i = start; i < end; i++) texts.push(encodeValue(elements[i], depth))
+    blocks.push(texts.join(','))
+  }
+  return blocks.length === 1 ? (blocks[0] as string) : blocks.join(',')
 }
 
 /** Throws RowError ENCODE (`json: unsupported value: NaN`) or LIMIT. */

@@ -75,6 +75,16 @@ export function makeJoinedRow(parts: readonly Row[], timestamp: number): Row {
   return { emitter: '', message: noFields, meta: null, timestamp, computed: null, parts }
 }
 
+/**
+ * Rows made each time they are asked for. Of a large collection all rows at once are far more than the values they are made of,
+ * and outlive the garbage collector's first look.
+ */
+export interface RowSource {
+  readonly length: number
+  at(i: number): Row
+  emitterAt(i: number): string
+}
+
 /** Range of a window in epoch ms; `trigger` is the time that made it fire. `start`/`end` null = unset. */
 export interface WindowRange {
   readonly start: number
@@ -99,6 +109,8 @@ export type Batch =
       readonly rows: readonly Row[]
       readonly window: WindowRange | null
       readonly events: number
+      /** Of a large collection, for who looks at each row once: then `rows` is not read, and not made. */
+      readonly source?: RowSource
       /**
        * In front of a join with scan tables, `rows` taken apart: those of the item, and those of each table by emitter. A
        * table's array is the same object until the table changes, so that what is known about it can be kept.
@@ -111,6 +123,38 @@ export type Batch =
       readonly window: WindowRange | null
       readonly events: number
     }
+
+/** A collection whose rows are made when something reads them. What is spread into another collection is not its source. */
+class CollectionOnDemand {
+  readonly kind = 'collection'
+  readonly window: WindowRange | null
+  readonly events: number
+  readonly #source: RowSource
+  #rows: readonly Row[] | null = null
+
+  constructor(source: RowSource, window: WindowRange | null, events: number) {
+    this.window = window
+    this.events = events
+    this.#source = source
+  }
+
+  get source(): RowSource {
+    return this.#source
+  }
+
+  get rows(): readonly Row[] {
+    this.#rows ??= Array.from({ length: this.#source.length }, (_, i) => this.#source.at(i))
+    return this.#rows
+  }
+}
+
+/** Few rows are made at once: that is cheaper. */
+const LARGE = 4096
+
+export function collectionOf(source: RowSource, window: WindowRange | null, events: number): Batch {
+  const batch = new CollectionOnDemand(source, window, events)
+  return source.length < LARGE ? { kind: 'collection', rows: batch.rows, window, events } : batch
+}
 
 export function rowsBatch(rows: readonly Row[]): Batch {
   return { kind: 'rows', rows, events: rows.length }

@@ -3,7 +3,7 @@
  * first pairs rows of two emitters, each further one the rows joined so far with those of its emitter.
  */
 import { RowError } from '../core/errors.ts'
-import { makeJoinedRow, type Row, type WindowRange } from '../core/row.ts'
+import { type Batch, collectionOf, makeJoinedRow, type Row, type RowSource, type WindowRange } from '../core/row.ts'
 import type { Value } from '../core/values.ts'
 import { asRowError, nullIsError, type Predicate } from './condition.ts'
 import type { Evaluate, EvaluationScope, Operator } from './contract.ts'
@@ -51,26 +51,94 @@ export function joinOperator({ joins, maxRows }: JoinOptions): Operator {
     push(batch, out) {
       if (batch.kind !== 'collection') throw new Error('a join takes collections')
       scope.window = batch.window
-      const byEmitter = new Map<string, readonly Row[]>(batch.apart?.tables)
-      for (const row of batch.apart?.rows ?? batch.rows) {
-        const rows = byEmitter.get(row.emitter) as Row[] | undefined
-        if (rows) rows.push(row)
-        else byEmitter.set(row.emitter, [row])
-      }
-      let joined: readonly Row[] | null = null
+      let joined: RowList | null = null
       try {
+        const byEmitter = rowsByEmitter(batch)
         for (const step of steps) {
-          const left: readonly Row[] = joined ?? byEmitter.get(step.left) ?? []
-          joined = pair(step, left, byEmitter.get(step.right) ?? [], scope, maxRows, batch.apart !== undefined)
+          const left: RowList = joined ?? byEmitter.get(step.left) ?? noRows
+          joined = pair(step, left, byEmitter.get(step.right) ?? noRows, scope, maxRows)
         }
       } catch (error) {
         out.fail(asRowError(error), batch.events)
         return
       }
-      if (joined?.length) out.batch({ kind: 'collection', rows: joined, window: batch.window, events: batch.events })
+      if (joined?.length) out.batch(collectionOf(joined, batch.window, batch.events))
       else if (batch.events) out.discard('filtered', batch.events)
     },
   }
+}
+
+/** Rows by number. */
+type RowList = RowSource & {
+  /** The array behind them, when it may come again (a table). */
+  readonly kept?: readonly Row[]
+}
+
+const listOf = (rows: readonly Row[], kept?: readonly Row[]): RowList => ({
+  length: rows.length,
+  at: (i) => rows[i] as Row,
+  emitterAt: (i) => (rows[i] as Row).emitter,
+  ...(kept && { kept }),
+})
+const noRows = listOf([])
+
+function rowsByEmitter(batch: Extract<Batch, { kind: 'collection' }>): Map<string, RowList> {
+  const lists = new Map<string, RowList>()
+  for (const [emitter, rows] of batch.apart?.tables ?? []) lists.set(emitter, listOf(rows, rows))
+  const source = batch.source ?? listOf(batch.apart?.rows ?? batch.rows)
+  const places = new Map<string, number[]>()
+  for (let i = 0; i < source.length; i++) {
+    const emitter = source.emitterAt(i)
+    const own = places.get(emitter)
+    if (own) own.push(i)
+    else places.set(emitter, [i])
+  }
+  for (const [emitter, own] of places) {
+    const length = own.length
+    lists.set(emitter, { length, at: (i) => source.at(own[i] as number), emitterAt: () => emitter })
+  }
+  return lists
+}
+
+/** Joined rows as pairs of row numbers; -1 = that side is missing. */
+class Pairs implements RowSource {
+  readonly #outer: RowSource
+  readonly #inner: RowSource
+  readonly #outers: number[] = []
+  readonly #inners: number[] = []
+
+  constructor(outer: RowSource, inner: RowSource) {
+    this.#outer = outer
+    this.#inner = inner
+  }
+
+  get length(): number {
+    return this.#outers.length
+  }
+
+  add(outer: number, inner: number): void {
+    this.#outers.push(outer)
+    this.#inners.push(inner)
+  }
+
+  at(i: number): Row {
+    const outer = this.#outers[i] as number
+    const inner = this.#inners[i] as number
+    if (outer < 0) return alone(this.#inner.at(inner))
+    return inner < 0 ? alone(this.#outer.at(outer)) : together(this.#outer.at(outer), this.#inner.at(inner))
+  }
+
+  emitterAt(): string {
+    return ''
+  }
+}
+
+function together(o: Row, n: Row): Row {
+  return makeJoinedRow(o.parts || n.parts ? [...partsOf(o), ...partsOf(n)] : [o, n], o.timestamp)
+}
+
+function alone(row: Row): Row {
+  return row.parts ? row : makeJoinedRow([row], row.timestamp)
 }
 
 interface Step extends JoinStep {
@@ -106,48 +174,36 @@ interface Candidates {
 
 type KeyKind = 'number' | 'string' | 'boolean'
 
-function pair(
-  step: Step,
-  left: readonly Row[],
-  right: readonly Row[],
-  scope: EvaluationScope,
-  maxRows: number,
-  keep: boolean,
-): Row[] {
-  const { holds } = step
-  const result: Row[] = []
-  const add = (row: Row): void => {
-    if (result.length >= maxRows) {
-      throw new RowError(`run Join error: the join gives more than ${maxRows} rows, the limit of the window`, 'LIMIT')
-    }
-    result.push(row)
-  }
+function pair(step: Step, left: RowList, right: RowList, scope: EvaluationScope, maxRows: number): RowList {
   const outer = step.kind === 'right' ? right : left
   const inner = step.kind === 'right' ? left : right
   const keepsOuter = step.kind === 'left' || step.kind === 'right' || step.kind === 'full'
-  const candidates = (step.kind === 'cross' ? null : candidatesOf(step, outer, inner, scope, keep)) ?? all(inner.length)
-  const asks = step.kind === 'cross' || candidates.certain ? null : holds
+  const candidates = (step.kind === 'cross' ? null : candidatesOf(step, outer, inner, scope)) ?? all(inner.length)
+  const asks = step.kind === 'cross' || candidates.certain ? null : step.holds
   const matched = step.kind === 'full' ? new Uint8Array(inner.length) : null
-  for (let i = 0; i < outer.length; i++) {
-    const o = outer[i] as Row
+  const pairs = new Pairs(outer, inner)
+  /** What ON has been asked about: its aliases stay on the row. */
+  const asked: Row[] | null = asks && []
+  const add = (o: number, n: number, row?: Row): void => {
+    if (pairs.length >= maxRows) {
+      throw new RowError(`run Join error: the join gives more than ${maxRows} rows, the limit of the window`, 'LIMIT')
+    }
+    pairs.add(o, n)
+    asked?.push(row ?? pairs.at(pairs.length - 1))
+  }
+  for (let o = 0; o < outer.length; o++) {
     let found = false
-    for (let k = candidates.first(i); k >= 0; k = candidates.next(k)) {
-      const n = inner[k] as Row
-      const row = makeJoinedRow(o.parts || n.parts ? [...partsOf(o), ...partsOf(n)] : [o, n], o.timestamp)
-      if (asks && !asks(row, scope)) continue
+    for (let n = candidates.first(o); n >= 0; n = candidates.next(n)) {
+      const row = asks ? together(outer.at(o), inner.at(n)) : undefined
+      if (asks && !asks(row as Row, scope)) continue
       found = true
-      if (matched) matched[k] = 1
-      add(row)
+      if (matched) matched[n] = 1
+      add(o, n, row)
     }
-    if (!found && keepsOuter) add(o.parts ? o : makeJoinedRow([o], o.timestamp))
+    if (!found && keepsOuter) add(o, -1)
   }
-  if (matched) {
-    for (let k = 0; k < right.length; k++) {
-      const r = right[k] as Row
-      if (matched[k] === 0) add(makeJoinedRow([r], r.timestamp))
-    }
-  }
-  return result
+  if (matched) for (let n = 0; n < inner.length; n++) if (matched[n] === 0) add(-1, n)
+  return asked ? listOf(asked) : pairs
 }
 
 function partsOf(row: Row): readonly Row[] {
@@ -163,29 +219,23 @@ function all(inner: number): Candidates {
 const FEW = 64
 
 /** For each outer row the inner rows its equality can hold for, in order; null = all pairs are to be tried. */
-function candidatesOf(
-  step: Step,
-  outer: readonly Row[],
-  inner: readonly Row[],
-  scope: EvaluationScope,
-  keep: boolean,
-): Candidates | null {
+function candidatesOf(step: Step, outer: RowList, inner: RowList, scope: EvaluationScope): Candidates | null {
   const { equality } = step
   if (!equality || outer.length * inner.length < FEW) return null
-  const outerSide = step.kind === 'right' ? 'right' : 'left'
-  if (step.index?.of !== inner) {
-    const index = indexOf(equality, outerSide === 'left' ? 'right' : 'left', inner, scope)
-    if (!keep) return index && probe(equality, outerSide, outer, index, scope)
-    step.index = { of: inner, index }
+  const [outerSide, innerSide] = step.kind === 'right' ? (['right', 'left'] as const) : (['left', 'right'] as const)
+  if (!inner.kept || step.index?.of !== inner.kept) {
+    const index = indexOf(equality, innerSide, inner, scope)
+    if (!inner.kept) return index && probe(equality, outerSide, outer, index, scope)
+    step.index = { of: inner.kept, index }
   }
-  const { index } = step.index
+  const index = step.index?.index ?? null
   return index && probe(equality, outerSide, outer, index, scope)
 }
 
 function indexOf(
   equality: JoinEquality,
   side: 'left' | 'right',
-  rows: readonly Row[],
+  rows: RowList,
   scope: EvaluationScope,
 ): InnerIndex | null {
   const keys = keysOf(equality, side, rows, scope)
@@ -205,7 +255,7 @@ function indexOf(
 function probe(
   equality: JoinEquality,
   side: 'left' | 'right',
-  rows: readonly Row[],
+  rows: RowList,
   index: InnerIndex,
   scope: EvaluationScope,
 ): Candidates | null {
@@ -226,19 +276,15 @@ function probe(
 }
 
 /** The keys of one side; null when one fails or is of a kind of its own, or a condition in front of the equality fails. */
-function keysOf(
-  equality: JoinEquality,
-  side: 'left' | 'right',
-  rows: readonly Row[],
-  scope: EvaluationScope,
-): Keys | null {
+function keysOf(equality: JoinEquality, side: 'left' | 'right', rows: RowList, scope: EvaluationScope): Keys | null {
   const before = equality.before.filter((b) => b.side === side)
   const key = equality[side]
   const values: Value[] = []
   let kind: KeyKind | null = null
   let big = false
   try {
-    for (const row of rows) {
+    for (let i = 0; i < rows.length; i++) {
+      const row = rows.at(i)
       for (const { condition } of before) {
         const value = condition(row, scope)
         if (value !== null && typeof value !== 'boolean') return null

@@ -88,8 +88,10 @@ export function projectOperator(options: ProjectOptions): Operator {
           }
         } else {
           scope.group = null
-          for (const row of batch.rows) {
-            if (rows.length >= limit) break
+          const { source } = batch
+          const count = Math.min(limit, source?.length ?? batch.rows.length)
+          for (let i = 0; i < count; i++) {
+            const row = source ? source.at(i) : (batch.rows[i] as Row)
             rows.push(result(row, row.timestamp))
           }
         }

@@ -1,4 +1,4 @@
-import type { ComputedValues, Row } from '../../core/row.ts'
+import type { ComputedValues, Row, RowSource } from '../../core/row.ts'
 import { setField, type Value, type ValueObject } from '../../core/values.ts'
 
 /** Estimate of a row's bytes beside its values: timestamp and bookkeeping. */
@@ -121,7 +121,10 @@ export class RowBuffer {
   }
 
   row(i: number): Row {
-    const at = this.#head + i
+    return this.#rowAt(this.#head + i)
+  }
+
+  #rowAt(at: number): Row {
     const message: ValueObject = {}
     const names = this.#names
     for (let c = 0; c < names.length; c++) {
@@ -129,7 +132,7 @@ export class RowBuffer {
       if (value !== undefined) setField(message, names[c] as string, value)
     }
     return {
-      emitter: this.#emitters ? (this.#emitters[at] as string) : this.#emitter,
+      emitter: this.#emitterAt(at),
       message,
       meta: this.#meta?.[at] ?? null,
       timestamp: this.#timestamps[at] as number,
@@ -138,12 +141,19 @@ export class RowBuffer {
     }
   }
 
-  /** Rows [from, to) as objects; they count as seen by a window. */
-  fire(from: number, to: number): Row[] {
-    const rows: Row[] = []
-    for (let i = from; i < to; i++) rows.push(this.row(i))
+  #emitterAt(at: number): string {
+    return this.#emitters ? (this.#emitters[at] as string) : this.#emitter
+  }
+
+  /** Rows [from, to), good until the buffer changes; they count as seen by a window. */
+  source(from: number, to: number): RowSource {
     this.see(to)
-    return rows
+    const start = this.#head + from
+    return {
+      length: to - from,
+      at: (i) => this.#rowAt(start + i),
+      emitterAt: (i) => this.#emitterAt(start + i),
+    }
   }
 
   /** Marks rows before `to` as part of a fired window. */

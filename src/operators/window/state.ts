@@ -52,7 +52,7 @@ export function state(spec: WindowSpec): Operator {
   }
   const fire = (p: Partition, end: number, out: Emit): void => {
     const { length } = p.buffer
-    fireRows(p.buffer.fire(0, length), { start: p.start, end, trigger: end }, out)
+    fireRows(p.buffer.source(0, length), { start: p.start, end, trigger: end }, out)
     release(p.buffer, length, out)
   }
   const add = (p: Partition, row: Row, out: Emit): void => {

@@ -1,6 +1,6 @@
 /** What buffered windows share: leaving rows, limits, firing. */
 import { IxionError } from '../../core/errors.ts'
-import type { Row, WindowRange } from '../../core/row.ts'
+import { collectionOf, type Row, type RowSource, type WindowRange } from '../../core/row.ts'
 import type { Emit, State } from '../contract.ts'
 import type { WindowLimits } from './contract.ts'
 import { RowBuffer } from './row-buffer.ts'
@@ -30,8 +30,8 @@ export function enforce(buffer: RowBuffer, limits: WindowLimits, out: Emit): voi
   }
 }
 
-export function fireRows(rows: readonly Row[], window: WindowRange, out: Emit): void {
-  out.batch({ kind: 'collection', rows, window, events: 0 })
+export function fireRows(source: RowSource, window: WindowRange, out: Emit): void {
+  out.batch(collectionOf(source, window, 0))
 }
 
 export function rowsOf(batch: { readonly kind: string; readonly rows?: readonly Row[] }): readonly Row[] {
@@ -67,7 +67,7 @@ export function rowContent(limits: WindowLimits): WindowContent {
     },
     timestampAt: (i) => buffer.timestampAt(i),
     lowerBound: (time) => buffer.lowerBound(time),
-    fire: (from, to, window, out) => fireRows(buffer.fire(from, to), window, out),
+    fire: (from, to, window, out) => fireRows(buffer.source(from, to), window, out),
     release: (count, out) => release(buffer, count, out),
     save: () => buffer.save(),
     load: (state) => buffer.load(state),
