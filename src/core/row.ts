@@ -122,15 +122,24 @@ export type Batch =
       readonly groups: readonly (readonly Row[])[]
       readonly window: WindowRange | null
       readonly events: number
+      /** Of many groups of one row each, as above. */
+      readonly source?: RowSource
     }
 
-/** A collection whose rows are made when something reads them. What is spread into another collection is not its source. */
-class CollectionOnDemand {
-  readonly kind = 'collection'
+/** Rows of a source are made one by one from so many on; fewer are made at once, which is cheaper. */
+export const MANY_ROWS = 4096
+
+function made(source: RowSource): Row[] {
+  const rows: Row[] = []
+  for (let i = 0; i < source.length; i++) rows.push(source.at(i))
+  return rows
+}
+
+/** What is spread into another batch is neither the source nor the rows. */
+abstract class OnDemand {
   readonly window: WindowRange | null
   readonly events: number
   readonly #source: RowSource
-  #rows: readonly Row[] | null = null
 
   constructor(source: RowSource, window: WindowRange | null, events: number) {
     this.window = window
@@ -141,19 +150,47 @@ class CollectionOnDemand {
   get source(): RowSource {
     return this.#source
   }
+}
+
+class CollectionOnDemand extends OnDemand {
+  readonly kind = 'collection'
+  #rows: readonly Row[] | null = null
 
   get rows(): readonly Row[] {
-    this.#rows ??= Array.from({ length: this.#source.length }, (_, i) => this.#source.at(i))
+    this.#rows ??= made(this.source)
     return this.#rows
   }
 }
 
-/** Few rows are made at once: that is cheaper. */
-const LARGE = 4096
+class GroupsOnDemand extends OnDemand {
+  readonly kind = 'groups'
+  #groups: readonly (readonly Row[])[] | null = null
 
+  get groups(): readonly (readonly Row[])[] {
+    this.#groups ??= made(this.source).map((row) => [row])
+    return this.#groups
+  }
+}
+
+/** A collection whose rows are made when something reads them. */
 export function collectionOf(source: RowSource, window: WindowRange | null, events: number): Batch {
-  const batch = new CollectionOnDemand(source, window, events)
-  return source.length < LARGE ? { kind: 'collection', rows: batch.rows, window, events } : batch
+  if (source.length < MANY_ROWS) return { kind: 'collection', rows: made(source), window, events }
+  return new CollectionOnDemand(source, window, events)
+}
+
+/** Groups of one row each, made when something reads them. */
+export function groupsOf(source: RowSource, window: WindowRange | null): Batch {
+  if (source.length >= MANY_ROWS) return new GroupsOnDemand(source, window, 0)
+  return { kind: 'groups', groups: made(source).map((row) => [row]), window, events: 0 }
+}
+
+/** What the rows of a collection say, each row looked at once. */
+export function messagesOf(batch: Extract<Batch, { kind: 'collection' }>): ValueObject[] {
+  const { source } = batch
+  if (!source) return batch.rows.map((row) => row.message)
+  const messages: ValueObject[] = []
+  for (let i = 0; i < source.length; i++) messages.push(source.at(i).message)
+  return messages
 }
 
 export function rowsBatch(rows: readonly Row[]): Batch {

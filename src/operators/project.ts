@@ -1,5 +1,13 @@
 import { RowError } from '../core/errors.ts'
-import { makeRow, type Row, type WindowRange } from '../core/row.ts'
+import {
+  type Batch,
+  collectionOf,
+  MANY_ROWS,
+  makeRow,
+  type Row,
+  type RowSource,
+  type WindowRange,
+} from '../core/row.ts'
 import { copyFields, getField, isObject, setField, type Value, type ValueObject } from '../core/values.ts'
 import { asRowError } from './condition.ts'
 import type { Evaluate, EvaluateOrMissing, EvaluationScope, Operator } from './contract.ts'
@@ -52,7 +60,6 @@ export function projectOperator(options: ProjectOptions): Operator {
     options.onRow?.(row)
     return projected
   }
-
   return {
     name: 'project',
     push(batch, out) {
@@ -77,30 +84,73 @@ export function projectOperator(options: ProjectOptions): Operator {
         return
       }
       scope.window = batch.window
+      const units = unitsOf(batch, options.aggregate)
+      const count = Math.min(limit, units.length)
       const rows: Row[] = []
+      const many = count >= MANY_ROWS ? new ProjectedRows() : null
       try {
-        if (batch.kind === 'groups' || options.aggregate) {
-          for (const group of batch.kind === 'groups' ? batch.groups : [batch.rows]) {
-            if (rows.length >= limit) break
-            scope.group = group
-            const first = group[0] ?? emptyRow(batch.window)
-            rows.push(result(first, batch.window?.trigger ?? first.timestamp))
-          }
-        } else {
-          scope.group = null
-          const { source } = batch
-          const count = Math.min(limit, source?.length ?? batch.rows.length)
-          for (let i = 0; i < count; i++) {
-            const row = source ? source.at(i) : (batch.rows[i] as Row)
-            rows.push(result(row, row.timestamp))
-          }
+        scope.group = null
+        for (let i = 0; i < count; i++) {
+          const group = units.at(i)
+          const row = group[0] ?? emptyRow(batch.window)
+          const timestamp = units.grouped ? (batch.window?.trigger ?? row.timestamp) : row.timestamp
+          if (units.grouped) scope.group = group
+          if (many) many.add(row.emitter, projectRow(row, scope), timestamp)
+          else rows.push(makeRow(row.emitter, projectRow(row, scope), timestamp))
+          options.onRow?.(row)
         }
       } catch (error) {
         out.fail(asRowError(error), batch.events)
         return
       }
-      out.batch({ kind: 'collection', rows, window: batch.window, events: batch.events })
+      const { window, events } = batch
+      out.batch(many ? collectionOf(many, window, events) : { kind: 'collection', rows, window, events })
     },
+  }
+}
+
+interface Units {
+  readonly length: number
+  /** A group, or one row alone. */
+  at(i: number): readonly Row[]
+  readonly grouped: boolean
+}
+
+/** What gives one result each. */
+function unitsOf(batch: Exclude<Batch, { kind: 'rows' }>, aggregate: boolean): Units {
+  if (batch.kind === 'collection' && aggregate) return { length: 1, at: () => batch.rows, grouped: true }
+  const { source } = batch
+  if (source) return { length: source.length, at: (i) => [source.at(i)], grouped: batch.kind === 'groups' }
+  if (batch.kind === 'collection') {
+    const { rows } = batch
+    return { length: rows.length, at: (i) => [rows[i] as Row], grouped: false }
+  }
+  const { groups } = batch
+  return { length: groups.length, at: (i) => groups[i] as readonly Row[], grouped: true }
+}
+
+/** Results as their objects, which is what sinks take. */
+class ProjectedRows implements RowSource {
+  readonly #emitters: string[] = []
+  readonly #messages: ValueObject[] = []
+  readonly #timestamps: number[] = []
+
+  get length(): number {
+    return this.#messages.length
+  }
+
+  add(emitter: string, message: ValueObject, timestamp: number): void {
+    this.#emitters.push(emitter)
+    this.#messages.push(message)
+    this.#timestamps.push(timestamp)
+  }
+
+  at(i: number): Row {
+    return makeRow(this.emitterAt(i), this.#messages[i] as ValueObject, this.#timestamps[i] as number)
+  }
+
+  emitterAt(i: number): string {
+    return this.#emitters[i] as string
   }
 }
 

@@ -8,7 +8,7 @@ import type { Clock } from '../core/clock.ts'
 import type { ChunkOutput, ColumnarCounts, LateReason } from '../core/columnar-output.ts'
 import { IxionError, messageOf } from '../core/errors.ts'
 import { Ledger, type LedgerReading } from '../core/ledger.ts'
-import type { Batch } from '../core/row.ts'
+import { type Batch, messagesOf } from '../core/row.ts'
 import { getField, setField, type ValueObject } from '../core/values.ts'
 import { settlesWithin } from '../core/waiting.ts'
 import type { Operator } from '../operators/contract.ts'
@@ -206,7 +206,7 @@ export class RuleRunner {
     if (batch.kind === 'groups') throw new Error('projection stands below the sinks')
     this.ledger.emitted += batch.events
     if (batch.kind === 'collection') {
-      const rows = batch.rows.map((row) => row.message)
+      const rows = messagesOf(batch)
       for (const sink of sinks) sink.offer({ rows, meta: null })
       return
     }

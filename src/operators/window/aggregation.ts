@@ -1,5 +1,5 @@
 /** Aggregates of a window kept as values instead of rows: what they are, and their computation over a range (spec/sql.md 5.5). */
-import { makeRow, NamedValues, type Row, type WindowRange } from '../../core/row.ts'
+import { groupsOf, makeRow, NamedValues, type Row, type RowSource, type WindowRange } from '../../core/row.ts'
 import type { Value } from '../../core/values.ts'
 import { asRowError, inClause, type Predicate } from '../condition.ts'
 import type { Emit, Evaluate, EvaluationScope, State } from '../contract.ts'
@@ -45,12 +45,13 @@ export interface Aggregation {
 export const rowScope: EvaluationScope = { window: null, group: null }
 
 export function emitGroups(
-  groups: readonly (readonly Row[])[],
+  groups: readonly (readonly Row[])[] | RowSource,
   window: WindowRange,
   aggregation: Aggregation,
   out: Emit,
 ): void {
-  if (groups.length) out.batch({ kind: 'groups', groups, window, events: 0 })
+  if (groups.length)
+    out.batch('emitterAt' in groups ? groupsOf(groups, window) : { kind: 'groups', groups, window, events: 0 })
   // An un-grouped aggregate over an empty window still gives one row (D29), unless WHERE emptied it.
   else if (aggregation.dimensions.length === 0 && aggregation.where === null) {
     out.batch({ kind: 'groups', groups: [emptyGroup(window, aggregation.calls)], window, events: 0 })
@@ -198,7 +199,7 @@ export function valueContent(limits: WindowLimits, aggregation: Aggregation): Wi
     return [[resultRow(buffer.row(from - buffer.head), calls, results)]]
   }
   /** The groups of the window, in first-seen order. */
-  const overGroups = (from: number, to: number): Row[][] => {
+  const overGroups = (from: number, to: number): Row[][] | RowSource => {
     const groups = buffer.beside(0) as number[]
     const firsts: number[] = []
     const placeOf = new Int32Array(to - from)
@@ -219,11 +220,18 @@ export function valueContent(limits: WindowLimits, aggregation: Aggregation): Wi
     }
     windowGroups = Math.max(windowGroups, firsts.length)
     const rows = { from, to, groups: placeOf, count: firsts.length }
-    const resultsOf = calls.map((call, i) => aggregateGroups(call, columnsOf(i), rows))
-    return firsts.map((first, group) => {
-      const results = resultsOf.map((result) => result(group))
-      return [resultRow(buffer.row(first - buffer.head), calls, results)]
-    })
+    const results = calls.map((call, i) => aggregateGroups(call, columnsOf(i), rows))
+    const { head } = buffer
+    const rowOf = (group: number): Row => {
+      const values = results.map((result) => result.of(group))
+      return resultRow(buffer.row((firsts[group] as number) - head), calls, values)
+    }
+    if (results.some((result) => result.fallible)) return firsts.map((_, group) => [rowOf(group)])
+    return {
+      length: firsts.length,
+      at: rowOf,
+      emitterAt: (group) => buffer.row((firsts[group] as number) - head).emitter,
+    }
   }
 
   return {

@@ -8,6 +8,12 @@ import type { AggregateCall } from './aggregation.ts'
 /** The result of one group, by its number. */
 export type GroupResult = (group: number) => Value
 
+export interface GroupResults {
+  readonly of: GroupResult
+  /** Asking for a result may fail. */
+  readonly fallible: boolean
+}
+
 /** Of row i of [from, to): `groups[i - from]`, a number below `count`, or below 0 for none. */
 export interface GroupedRows {
   readonly from: number
@@ -20,10 +26,10 @@ export function aggregateGroups(
   call: AggregateCall,
   columns: readonly (readonly Value[])[],
   rows: GroupedRows,
-): GroupResult {
+): GroupResults {
   const [column] = columns
   const plain = columns.length === 1 ? plainLoops[call.functionName]?.(column as readonly Value[], rows) : null
-  return plain ?? accumulated(call, columns, rows)
+  return plain ? { of: plain, fallible: false } : { of: accumulated(call, columns, rows), fallible: true }
 }
 
 function accumulated(
