@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { drive } from '../../test/support/drive.ts'
 import { operations } from '../core/arithmetic.ts'
 import { manualClock } from '../core/clock.ts'
-import { makeRow, qualifiedColumn, type Row } from '../core/row.ts'
+import { collectionOf, makeRow, qualifiedColumn, type Row } from '../core/row.ts'
 import type { Value, ValueObject } from '../core/values.ts'
 import type { Evaluate } from './contract.ts'
 import { type JoinStep, joinOperator } from './join.ts'
@@ -200,4 +200,29 @@ it.each([
   for (let i = 0; i < n; i++) rows.push(row('l', { id: i, k: i }), row('r', { id: i, k: n - 1 - i }))
   expect(run([{ ...base, on }], rows).joined).toHaveLength(n)
   expect(evaluated).toBe(evaluations)
+})
+
+it('gives the same of rows that are made on demand', () => {
+  const n = 6000
+  const rows: Row[] = []
+  for (let i = 0; i < n; i++) rows.push(row(i % 2 ? 'l' : 'r', { id: i, k: `k${(i * 7919) % 1999}` }))
+  const source = {
+    length: n,
+    at: (i: number) => ({ ...(rows[i] as Row) }),
+    emitterAt: (i: number) => rows[i]?.emitter ?? '',
+  }
+  for (const kind of kinds) {
+    for (const steps of [
+      [step(kind, true)],
+      [step(kind, true, 'l', 'r', false)],
+      [step(kind, true), step('inner', true)],
+    ]) {
+      const d = drive(joinOperator({ joins: steps, maxRows: 1e6 }), manualClock())
+      d.push(collectionOf(source, null, 0))
+      d.push({ kind: 'collection', rows, window: null, events: 0 })
+      const [onDemand, atOnce] = d.batches.map((b) => (b.kind === 'collection' ? b.rows.map(components) : []))
+      expect(onDemand?.length).toBeGreaterThan(1000)
+      expect(onDemand).toEqual(atOnce)
+    }
+  }
 })

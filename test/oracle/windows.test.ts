@@ -5,6 +5,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { manualClock } from '../../src/core/clock.ts'
+import { imbalance } from '../../src/core/ledger.ts'
 import type { Value, ValueObject } from '../../src/core/values.ts'
 import { runStatement } from '../support/run-statement.ts'
 
@@ -292,5 +293,54 @@ describe('processing-time windows against recomputation', () => {
       }),
       { numRuns: runs },
     )
+  })
+})
+
+describe('windows of thousands of rows and groups', () => {
+  const n = 6000
+  const key = (i: number): string => `k${(i * 7919) % (n - 7)}`
+  const rowOf = (i: number): ValueObject => ({ ts: START + i, k: key(i), v: i % 11 })
+  const run = (sql: string, incremental = true): { emissions: Value[]; imbalance: number } => {
+    const streams = sql.includes('s2') ? ['s', 's2'] : ['s']
+    const r = runStatement({ definitions: streams.map(definition), sql, isEventTime: true, incremental })
+    for (const stream of streams) for (let i = 0; i < n; i++) r.push(stream, [rowOf(i)])
+    for (const stream of streams) r.push(stream, [{ ts: START + 3_600_000, k: 'end', v: 0 }])
+    r.stop()
+    return { emissions: nonEmpty(r.emissions), imbalance: imbalance(r.read()) }
+  }
+
+  it.each(['SESSIONWINDOW(ss, 3600, 1)', 'HOPPINGWINDOW(ms, 6000, 100)'])(
+    'the same by accumulators as of rows: %s',
+    (w) => {
+      const sql = `SELECT k, ${AGGREGATES}, collect(v) AS all FROM s GROUP BY k, ${w}`
+      const plain = `SELECT k, ${AGGREGATES}, window_end() AS we FROM s GROUP BY k, ${w} HAVING count(*) > 0`
+      for (const statement of [sql, plain]) {
+        const got = run(statement)
+        expect(got).toEqual(run(statement, false))
+        expect(got.imbalance).toBe(0)
+      }
+    },
+  )
+
+  it('keys that come and go leave nothing behind that shows', () => {
+    const { emissions } = run('SELECT k, count(*) AS c, sum(v) AS s FROM s GROUP BY k, SLIDINGWINDOW(ms, 3)')
+    const wanted = Array.from({ length: n }, (_, i) =>
+      Array.from({ length: Math.min(i, 3) + 1 }, (_, j) => i - Math.min(i, 3) + j).map((j) => ({
+        k: key(j),
+        c: 1n,
+        s: j % 11,
+      })),
+    )
+    expect(emissions.slice(0, n)).toEqual(wanted)
+  })
+
+  it('a join and a window of plain rows', () => {
+    const rows = Array.from({ length: n }, (_, i) => rowOf(i))
+    const plain = run('SELECT * FROM s GROUP BY TUMBLINGWINDOW(ss, 60)')
+    expect(plain).toEqual({ emissions: [rows], imbalance: 0 })
+    const joined = run('SELECT s.k, s2.v FROM s INNER JOIN s2 ON s.ts = s2.ts GROUP BY TUMBLINGWINDOW(ss, 60)')
+    expect(joined).toEqual({ emissions: [rows.map(({ k, v }) => ({ k, v }))], imbalance: 0 })
+    const limited = run('SELECT k FROM s GROUP BY TUMBLINGWINDOW(ss, 60) LIMIT 5000')
+    expect(limited.emissions).toEqual([rows.slice(0, 5000).map(({ k }) => ({ k }))])
   })
 })

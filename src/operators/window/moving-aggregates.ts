@@ -146,13 +146,12 @@ class Total extends Moving {
       return this.#mean ? wrapInt64(this.#integer / BigInt(this.#integers)) : this.#integer
     }
     if (this.#numbers === 0) return null
-    let total = this.#whole
-    if (this.#fractions > 0 || this.#inexact) {
-      total = this.#ordered.over(column, from, to)
-      // What was inexact once stays so: the next range is begun anew.
-      if (this.#inexact) this.forget()
-    }
-    return this.#mean ? total / this.#numbers : total
+    const exact = this.#fractions === 0 && !this.#inexact
+    const total = exact ? this.#whole : this.#ordered.over(column, from, to)
+    const result = this.#mean ? total / this.#numbers : total
+    // What was inexact once stays so: the next range is begun anew.
+    if (this.#inexact) this.forget()
+    return result
   }
 }
 
