@@ -371,7 +371,8 @@ describe.skipIf(!mosquittoBinary())('with mosquitto', () => {
   }
 
   it.each([1, 2] as const)('loses nothing of QoS %s when the broker is restarted again and again', async (qos) => {
-    const broker = await startBroker(['max_inflight_messages 50'])
+    // After a restart mosquitto sends no PUBREL for the first QoS 2 message behind a full in-flight window (its issue 3275).
+    const broker = await startBroker([`max_inflight_messages ${qos === 2 ? 0 : 50}`])
     const from = await client(broker.url, { clientId: 'writer', clean: false })
     cleanups.push(() => from.endAsync(true))
     const properties = { server: broker.url, qos, enableClientSession: true, clientid: `reader${qos}` }
