@@ -9,6 +9,8 @@ const value: fc.Arbitrary<Value> = fc.letrec<{ value: Value }>((tie) => ({
     fc.constant(null),
     fc.boolean(),
     fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n }),
+    // Integers of JSON text are kept whole.
+    fc.bigInt({ min: -(10n ** 308n), max: 10n ** 308n }),
     fc.double(),
     fc.string({ unit: 'binary' }),
     fc.uint8Array({ maxLength: 9 }),

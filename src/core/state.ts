@@ -12,7 +12,10 @@ export type Json = null | boolean | number | string | Json[] | { [key: string]: 
 const STATE_VERSION = 1
 const MAX_DEPTH = 500
 
-/** JSON text of a state. Tags: `$i` int64, `$f` float that JSON lacks, `$b` bytes, `$t` time, `$o` an escaped object. */
+/**
+ * JSON text of a state. Tags: `$i` integer (of any size: a payload's is exact), `$f` float that JSON lacks, `$b` bytes, `$t` time,
+ * `$o` an escaped object.
+ */
 export function encodeState(value: Value): string {
   return JSON.stringify([STATE_VERSION, tag(value, 0)])
 }
@@ -71,7 +74,7 @@ function untag(json: Json, depth: number): Value {
     const body = json[keys[0]] as Json
     switch (keys[0]) {
       case '$i':
-        if (typeof body === 'string' && /^-?\d{1,19}$/.test(body)) return BigInt.asIntN(64, BigInt(body))
+        if (typeof body === 'string' && /^-?\d+$/.test(body)) return BigInt(body)
         break
       case '$f':
         if (typeof body === 'string') return Number(body)
