@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
+import { decodeJsonText } from './json-decode.ts'
 import { decodeState, encodeState } from './state.ts'
 import { deepEqual, Instant, type Value } from './values.ts'
 
@@ -58,3 +59,9 @@ test.each(['', '{}', '[1]', '[99, null]', '[1, {"$i": 5}]', '[1, {"$t": [1]}]', 
     expect(() => decodeState(text)).toThrow(/stored state/)
   },
 )
+
+test('a row with the deepest value that can be decoded survives in the state of an operator', () => {
+  const value = decodeJsonText('['.repeat(2000) + ']'.repeat(2000), { maxDepth: 2000 })
+  const state = { r: { waiting: [{ message: { value } }] } }
+  expect(encodeState(decodeState(encodeState(state)))).toBe(encodeState(state))
+})

@@ -10,7 +10,8 @@ export type Json = null | boolean | number | string | Json[] | { [key: string]: 
 
 /** Raised whenever the tags below change meaning. */
 const STATE_VERSION = 1
-const MAX_DEPTH = 500
+/** The deepest payload (json-decode.ts) in a row in an operator's state. */
+const MAX_DEPTH = 2100
 
 /**
  * JSON text of a state. Tags: `$i` integer (of any size: a payload's is exact), `$f` float that JSON lacks, `$b` bytes, `$t` time,
@@ -55,7 +56,12 @@ function tag(value: Value, depth: number): Json {
   if (value === null) return null
   if (value instanceof Uint8Array) return { $b: encodeBase64(value) }
   if (value instanceof Instant) return { $t: [value.epochMs, value.nanos, value.zone] }
-  if (Array.isArray(value)) return value.map((element) => tag(element, depth + 1))
+  if (Array.isArray(value)) {
+    // A loop: with callbacks in between, the stack has room for half the depth.
+    const list: Json[] = []
+    for (const element of value) list.push(tag(element, depth + 1))
+    return list
+  }
   const members: { [key: string]: Json } = {}
   let needsEscape = false
   for (const key of Object.keys(value)) {
@@ -68,7 +74,11 @@ function tag(value: Value, depth: number): Json {
 function untag(json: Json, depth: number): Value {
   if (depth > MAX_DEPTH) throw unreadable(`it is nested deeper than ${MAX_DEPTH} levels`)
   if (json === null || typeof json !== 'object') return json
-  if (Array.isArray(json)) return json.map((element) => untag(element, depth + 1))
+  if (Array.isArray(json)) {
+    const list: Value[] = []
+    for (const element of json) list.push(untag(element, depth + 1))
+    return list
+  }
   const keys = Object.keys(json)
   if (keys.length === 1 && keys[0]?.startsWith('$')) {
     const body = json[keys[0]] as Json
