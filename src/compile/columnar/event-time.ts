@@ -10,10 +10,10 @@ import { makeRow, type Row } from '../../core/row.ts'
 import type { ValueObject } from '../../core/values.ts'
 import type { Decoder } from '../../formats/contract.ts'
 import type { ScannedBatch } from '../../kernel/kernel.ts'
-import type { Operator, OperatorContext } from '../../operators/contract.ts'
+import type { Emit, Operator, OperatorContext } from '../../operators/contract.ts'
 import { StreamTimes, type WatermarkOptions, waitingLimit } from '../../operators/watermark.ts'
 import { saveRow } from '../../operators/window/row-buffer.ts'
-import type { Decider, RowPlace, RowTaker, ScanSource } from './intake.ts'
+import type { Decider, RowTaker, ScanSource } from './intake.ts'
 import { WaitingRows } from './waiting-rows.ts'
 import type { WindowGroups } from './window-groups.ts'
 
@@ -86,9 +86,8 @@ export function createEventTime(options: EventTimeOptions, target: () => Release
       }
     },
     mixed: () => {},
-    message(message, _timestamp, place) {
-      const { batch, row } = place as RowPlace
-      target().groups.addRow(makeRow(emitter, message, timeOf(batch, row)))
+    message(message, _timestamp, payload) {
+      target().groups.addRow(makeRow(emitter, message, waiting.timeAt(scanned + payload)))
       return true
     },
     failed(error) {

@@ -23,14 +23,9 @@ export interface RowTaker {
   passed(kernel: Kernel, batch: ScannedBatch, from: number, to: number, refuse: (row: number) => void): void
   /** A batch whose rows come in many small parts begins and ends. */
   mixed(begins: boolean): void
-  /** A message for the general evaluator; false = filtered. `place` null = it is of no batch. */
-  message(message: ValueObject, timestamp: number, place: RowPlace | null): boolean
+  /** A message for the general evaluator; false = filtered. `payload`: its number in the batch, -1 = it is of no batch. */
+  message(message: ValueObject, timestamp: number, payload: number): boolean
   failed(error: Error, decoding: boolean): void
-}
-
-export interface RowPlace {
-  readonly batch: ScannedBatch
-  readonly row: number
 }
 
 export interface DeciderOptions {
@@ -117,10 +112,10 @@ export function createDecider({ decoder, types, findLoop }: DeciderOptions): Dec
     taker.failed(error, decoding)
   }
 
-  function generalRow(message: ValueObject, place: RowPlace | null = null): void {
+  function generalRow(message: ValueObject, payload: number): void {
     let kept: boolean
     try {
-      kept = taker.message(message, timestamp, place)
+      kept = taker.message(message, timestamp, payload)
     } catch (error) {
       failed(error, false)
       return
@@ -129,12 +124,12 @@ export function createDecider({ decoder, types, findLoop }: DeciderOptions): Dec
   }
 
   /** A whole payload, as the general decoder sees it. */
-  function generalPayload(payload: Uint8Array): void {
-    generalRows(() => decoder.decode(payload))
+  function generalPayload(bytes: Uint8Array, payload = -1): void {
+    generalRows(() => decoder.decode(bytes), payload)
   }
 
   /** Rows of one payload: all of them are good, or none is. */
-  function generalRows(decode: () => ValueObject[]): void {
+  function generalRows(decode: () => ValueObject[], payload: number): void {
     let rows: ValueObject[]
     try {
       rows = decode()
@@ -144,7 +139,7 @@ export function createDecider({ decoder, types, findLoop }: DeciderOptions): Dec
       return
     }
     received += rows.length
-    for (const row of rows) generalRow(row)
+    for (const row of rows) generalRow(row, payload)
   }
 
   /** Rows and failures of one scan, in order. */
@@ -169,7 +164,7 @@ export function createDecider({ decoder, types, findLoop }: DeciderOptions): Dec
     const refuse = (row: number): void => undecidedRow(batch, row)
     const hand = (from: number, to: number): void => taker.passed(k, batch, from, to, refuse)
     if (undecided === 0 && failures.length === 0 && unfit === null) {
-      hand(0, pass)
+      if (pass > 0) hand(0, pass)
       return
     }
     taker.mixed(true)
@@ -195,7 +190,7 @@ export function createDecider({ decoder, types, findLoop }: DeciderOptions): Dec
       const failure = failures[nextFailure]
       if (failure && (row >= rowCount || failure.payload < (rowPayloads[row] as number))) {
         nextFailure++
-        generalPayload(failedBytes(batch, failure))
+        generalPayload(failedBytes(batch, failure), failure.payload)
         continue
       }
       const payload = rowPayloads[row] as number
@@ -210,7 +205,7 @@ export function createDecider({ decoder, types, findLoop }: DeciderOptions): Dec
         }
         received -= row - first
         const end = row
-        generalRows(() => decodeRows(batch, first, end))
+        generalRows(() => decodeRows(batch, first, end), payload)
         continue
       }
       if (nextBail < undecided && bails[nextBail] === row) {
@@ -237,7 +232,7 @@ export function createDecider({ decoder, types, findLoop }: DeciderOptions): Dec
       failed(error, true)
       return
     }
-    generalRow(message, { batch, row })
+    generalRow(message, batch.rowPayloads[row] as number)
   }
 
   function decodeRow(batch: ScannedBatch, row: number): ValueObject {
@@ -259,7 +254,7 @@ export function createDecider({ decoder, types, findLoop }: DeciderOptions): Dec
   return {
     typed,
     take,
-    payload: generalPayload,
+    payload: (bytes) => generalPayload(bytes),
     open(rows, time) {
       taker = rows
       timestamp = time
