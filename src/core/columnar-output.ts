@@ -26,6 +26,8 @@ export interface ColumnarCounts {
   readonly filtered: number
   /** Where event time is now, epoch ms: windows up to there are due. Absent = nothing has changed. */
   readonly watermark?: number
+  /** What the rule stops for. */
+  readonly broken?: Error
 }
 
 /** Takes the encoded results of windows, which leave when a window ends. */

@@ -16,6 +16,7 @@ import type { WatermarkOptions } from '../operators/watermark.ts'
 import type { LogicalPlan } from '../plan/logical.ts'
 import type { ChunkDelivery, ColumnarLane } from '../runtime/columnar-lane.ts'
 import type { NodeMetrics } from '../runtime/metrics.ts'
+import { brokenIn } from '../runtime/rule-runner.ts'
 import { wantedColumns } from './column-types.ts'
 import type { EngineEnvironment } from './environment.ts'
 import { loadFormat } from './formats.ts'
@@ -225,7 +226,7 @@ function laneOf(
         process(delivery, output) {
           let undecoded = 0
           let failed = 0
-          const { received, filtered, outside, watermark } = process(delivery, {
+          const { received, filtered, outside, watermark, broken } = process(delivery, {
             discarded: (reason, events) => output.discarded(reason, events),
             failed(error, events, decoding) {
               if (decoding) undecoded += events
@@ -237,17 +238,27 @@ function laneOf(
           const decoded = received - undecoded
           const passed = decoded - failed - filtered
           credit(metrics.decoder, received, decoded)
-          if (watermark !== null) {
-            credit(metrics.watermark, decoded, 0)
-            return { received, emitted: 0, filtered: filtered + outside, watermark }
+          if (watermark !== null) credit(metrics.watermark, decoded, 0)
+          else {
+            credit(metrics.filter, decoded, passed)
+            credit(metrics.window, passed, 0)
           }
-          credit(metrics.filter, decoded, passed)
-          credit(metrics.window, passed, 0)
-          return { received, emitted: 0, filtered: filtered + outside }
+          return {
+            received,
+            emitted: 0,
+            filtered: filtered + outside,
+            ...(watermark !== null && { watermark }),
+            ...(broken && { broken: brokenAt(metrics[broken.operator], broken.error) }),
+          }
         },
       }
     },
   }
+}
+
+function brokenAt(node: NodeMetrics | undefined, error: Error): Error {
+  node?.exception(error.message)
+  return node ? brokenIn(node.name, error) : error
 }
 
 /** Errors of WHERE, known by the clause in front of their text, count at the filter, as in the general lane. */

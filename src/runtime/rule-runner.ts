@@ -80,8 +80,7 @@ export class RuleRunner {
       ledger: this.ledger,
       rowFailed: (stage, error) => this.#rowFailed(stage, error),
       room: () => this.resume(),
-      broken: (stage, error) =>
-        this.#broken(new IxionError('INTERNAL', `operator ${stage}: ${messageOf(error)}`, { cause: error })),
+      broken: (stage, error) => this.#broken(brokenIn(stage, error)),
     }
     const ends = (options.outputs ?? [null]).map((fed): Receiver => {
       const sinks = fed ? fed.map((i) => options.sinks[i] as SinkRunner) : options.sinks
@@ -268,6 +267,11 @@ export class RuleRunner {
   }
 }
 
+/** What a rule stops for when an operator cannot go on. */
+export function brokenIn(stage: string, cause: unknown): IxionError {
+  return new IxionError('INTERNAL', `operator ${stage}: ${messageOf(cause)}`, { cause })
+}
+
 interface InputEnvironment {
   blocked(): boolean
   readonly ledger: Ledger
@@ -358,6 +362,7 @@ class Input implements Consumer, ChunkOutput {
       case 'chunk': {
         const counts = (this.#e.columnar() as ColumnarLane).process(delivery, this)
         this.#count(counts)
+        if (counts.broken) throw counts.broken
         if (counts.watermark !== undefined) this.#first.watermark(counts.watermark)
       }
     }

@@ -158,6 +158,35 @@ function operatorCounters(engine: Engine): Record<string, unknown> {
   return Object.fromEntries(own)
 }
 
+describe('a rule that stops at a limit of its window', () => {
+  const sql = 'SELECT id, count(*) AS n FROM demo GROUP BY id, tumblingwindow(ss, 10)'
+  const time = 1_700_000_000_000
+  const rows = Array.from({ length: 9 }, (_, i) => ({ ts: time + i, id: `d${i % 4}` }))
+  it.each([
+    ['groups', sql, { groupLimit: 3 }, ''],
+    ['groups in event time', sql, { groupLimit: 3, isEventTime: true, lateTolerance: 0 }, ', TIMESTAMP="ts"'],
+    ['rows that wait', sql, { windowLimit: 5, isEventTime: true, lateTolerance: 5000 }, ', TIMESTAMP="ts"'],
+  ])('%s: says what rows say, and counts every event', async (_title, statement, options, stream) => {
+    const messages: string[] = []
+    for (const emits of ['bytes', 'rows'] as const) {
+      const { source, engine } = await run(emits, false, {
+        sql: statement,
+        stream,
+        options: { limitPolicy: 'fail', ...options },
+      })
+      await (emits === 'bytes' ? source.json(rows) : source.rows(rows))
+      await settle()
+      const ledger = engine.ruleLedger('r').rule
+      expect(ledger).toMatchObject({ emitted: 0, inFlight: 0 })
+      expect(imbalance(ledger)).toBe(0)
+      // Rows need no decoder: operators have other numbers.
+      messages.push(engine.ruleStatus('r').message.replace(/^operator \d+_/, 'operator _'))
+    }
+    expect(messages[0]).toMatch(/^operator _\w+: .*more than \d/)
+    expect(messages[0]).toBe(messages[1])
+  })
+})
+
 describe('a tumbling window per device', () => {
   it('gives the same groups from undecoded payloads as from rows, with an exact ledger at every step', async () => {
     const byBytes = await run('bytes', false)

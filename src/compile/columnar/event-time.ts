@@ -41,8 +41,8 @@ export interface EventTime {
   receiveMessage(message: ValueObject): void
   /** Rows that the watermark has reached go into their windows. */
   release(): void
-  /** After a chunk: where the watermark is. Throws what makes the rule end. */
-  finish(): number
+  /** After a chunk: where the watermark is, and what the rule stops for. */
+  finish(): { readonly watermark: number; readonly broken: IxionError | null }
   begin(output: EventTimeOutput): void
 }
 
@@ -149,11 +149,18 @@ export function createEventTime(options: EventTimeOptions, target: () => Release
     times.follow(now)
   }
 
-  function check(): void {
-    if (broken === null) return
+  function takeBroken(): IxionError | null {
     const error = broken
     broken = null
-    throw error
+    return error
+  }
+
+  /** After rows of the general lane. */
+  function settle(out: Emit): void {
+    const left = target().groups.finish()
+    if (left.outside > 0) out.discard('filtered', left.outside)
+    const error = takeBroken() ?? left.broken
+    if (error) throw error
   }
 
   const operator: Operator = {
@@ -174,9 +181,7 @@ export function createEventTime(options: EventTimeOptions, target: () => Release
       for (const row of batch.rows) receiveRow(row, discarded)
       release()
       limit(discarded)
-      const outside = target().groups.finish()
-      if (outside > 0) out.discard('filtered', outside)
-      check()
+      settle(out)
       if (times.last > before) out.watermark(times.last)
       context.wakeAt(times.nextMove(now))
     },
@@ -185,8 +190,7 @@ export function createEventTime(options: EventTimeOptions, target: () => Release
       const before = times.last
       times.follow(now)
       release()
-      const outside = target().groups.finish()
-      if (outside > 0) out.discard('filtered', outside)
+      settle(out)
       if (times.last > before) out.watermark(times.last)
       context.wakeAt(times.nextMove(now))
     },
@@ -250,9 +254,8 @@ export function createEventTime(options: EventTimeOptions, target: () => Release
       limit(output.discarded)
     },
     finish() {
-      check()
       context.wakeAt(times.nextMove(now))
-      return times.last
+      return { watermark: times.last, broken: takeBroken() }
     },
   }
 }

@@ -64,8 +64,15 @@ export interface WindowGroups {
   add(batch: ScannedBatch, from: number, to: number, timeOf?: (row: number) => number): void
   /** A decoded row, of the windows of its own time. */
   addRow(row: Row): void
-  /** After a chunk: rows that were of no window (a hop longer than the window). Throws what makes the rule end. */
-  finish(): number
+  /** After a chunk. */
+  finish(): GroupsLeft
+}
+
+export interface GroupsLeft {
+  /** Rows that were of no window: its hop is longer than it. */
+  readonly outside: number
+  /** What the rule stops for. */
+  readonly broken: IxionError | null
 }
 
 export function createWindowGroups(options: WindowGroupsOptions): WindowGroups {
@@ -288,13 +295,11 @@ export function createWindowGroups(options: WindowGroupsOptions): WindowGroups {
     return pane.save(end, groups)
   }
 
-  function finish(): number {
-    const rows = unwanted
+  function finish(): GroupsLeft {
+    const left = { outside: unwanted, broken }
     unwanted = 0
-    if (broken === null) return rows
-    const error = broken
     broken = null
-    throw error
+    return left
   }
 
   const operator: Operator = {
@@ -312,8 +317,9 @@ export function createWindowGroups(options: WindowGroupsOptions): WindowGroups {
     push(batch, out) {
       if (batch.kind !== 'rows') throw new Error('a window takes single rows')
       for (const row of batch.rows) addRow(row)
-      const rows = finish()
-      if (rows > 0) out.discard('filtered', rows)
+      const left = finish()
+      if (left.outside > 0) out.discard('filtered', left.outside)
+      if (left.broken) throw left.broken
     },
     tick(now, out) {
       fireDue(now, out)

@@ -3,6 +3,7 @@
  * payload's rows into the groups of their windows (window-groups.ts), in event time by way of the watermark (event-time.ts).
  */
 import type { ChunkOutput } from '../../core/columnar-output.ts'
+import type { IxionError } from '../../core/errors.ts'
 import { makeRow } from '../../core/row.ts'
 import type { ValueObject } from '../../core/values.ts'
 import { acquireKernel, type Kernel, kernelShape, releaseKernel } from '../../kernel/kernel.ts'
@@ -63,6 +64,8 @@ export interface WindowCounts extends IntakeCounts {
   readonly outside: number
   /** Event time up to which windows are due; null in processing time. */
   readonly watermark: number | null
+  /** What the rule stops for, and in which of its operators. */
+  readonly broken: { readonly operator: 'watermark' | 'window'; readonly error: IxionError } | null
 }
 
 export interface ColumnarWindowOptions {
@@ -248,6 +251,11 @@ function scanSourceOf(
   }
 }
 
+function windowLeft(groups: WindowGroups): Pick<WindowCounts, 'outside' | 'broken'> {
+  const { outside, broken } = groups.finish()
+  return { outside, broken: broken && { operator: 'window', error: broken } }
+}
+
 function processingTimeWindow(
   planned: PlannedWindow,
   environment: ColumnarWindowEnvironment,
@@ -287,7 +295,7 @@ function processingTimeWindow(
       groups.at(chunk.timestamp)
       decider.open(taker, chunk.timestamp)
       scanChunk(source, chunk, decode, decider)
-      return { ...decider.close(), outside: groups.finish(), watermark: null }
+      return { ...decider.close(), watermark: null, ...windowLeft(groups) }
     },
   }
 }
@@ -369,8 +377,10 @@ function eventTimeWindow(
             releaseKernel(kernel)
           }
           eventTime.release()
-          const counts = arriving.close()
-          return { ...counts, outside: groups.finish(), watermark: eventTime.finish() }
+          const { watermark, broken } = eventTime.finish()
+          const left = windowLeft(groups)
+          const early = broken && { operator: 'watermark' as const, error: broken }
+          return { ...arriving.close(), watermark, ...left, broken: early ?? left.broken }
         },
       }
     },
