@@ -1,7 +1,7 @@
 import { INT, TEXT } from '../../core/columns.ts'
 import { decodeUtf8, encodeUtf8 } from '../../core/utf8.ts'
 import type { Kernel, ScannedBatch } from '../../kernel/kernel.ts'
-import { keyOf, keyPart } from '../../operators/group.ts'
+import { groupKey, keyOf, keyPart } from '../../operators/group.ts'
 import { type Argument, argumentAt, readCell } from './cells.ts'
 import type { ColumnClass } from './select-plan.ts'
 import { TextIds } from './text-ids.ts'
@@ -11,10 +11,11 @@ const MAX_IDS = 2 ** 22
 
 /**
  * Ids of GROUP BY keys. Keys are texts (operators/group.ts), so the id of a key is that of its text; the parts of a longer key
- * have ids too, and known pairs of ids lead to the whole without making text.
+ * have ids too, and known pairs of ids lead to the whole without making text. There is not always room: a key without an id is
+ * known by its text.
  */
 export class GroupKeys {
-  /** After {@link identify}: the id of the key of each selected row, negative where there was no room. */
+  /** After {@link identify}: the id of the key of each selected row, negative where it has none. */
   ids = new Int32Array(0)
   readonly #columns: readonly number[]
   readonly #types: readonly ColumnClass[]
@@ -44,10 +45,16 @@ export class GroupKeys {
     return Math.max(this.#texts.size, this.#pairTexts.length)
   }
 
+  /** A key met since the last {@link clear} got no id for want of room. */
+  get full(): boolean {
+    return this.#texts.full
+  }
+
   textOf(id: number): string {
     return decodeUtf8(this.#texts.dictionary.text(id))
   }
 
+  /** Negative when there is no room. */
   idOf(text: string): number {
     return this.#texts.idOf(encodeUtf8(text))
   }
@@ -56,6 +63,16 @@ export class GroupKeys {
     this.#texts.clear()
     for (const map of [...this.#numberIds, ...this.#pairIds]) map.clear()
     this.#pairTexts.length = 0
+  }
+
+  /** Forgets all but these ids; by old id, the new one, or -1. */
+  retain(ids: Iterable<number>): Int32Array {
+    const moved = new Int32Array(this.#texts.size).fill(-1)
+    const kept = new Map<number, Uint8Array>()
+    for (const id of ids) if (!kept.has(id)) kept.set(id, this.#texts.dictionary.text(id).slice())
+    this.clear()
+    for (const [id, text] of kept) moved[id] = this.#texts.idOf(text)
+    return moved
   }
 
   /** Finds the ids of the keys of the `count` selected rows. */
@@ -76,12 +93,9 @@ export class GroupKeys {
     }
   }
 
-  /** The id of a row's whole key when there was no room for its parts: known keys are still found. */
-  idOfWhole(batch: ScannedBatch, row: number): number {
-    let text = ''
-    for (const column of this.#columns)
-      text += keyPart(keyOf(readCell(batch, argumentAt(batch, this.#types, column), row)))
-    return this.idOf(text)
+  /** The text of a row's key. */
+  textOfRow(batch: ScannedBatch, row: number): string {
+    return groupKey(this.#columns.map((column) => readCell(batch, argumentAt(batch, this.#types, column), row)))
   }
 
   /** A value that is not plain text is printed first. */
@@ -112,13 +126,10 @@ export class GroupKeys {
     if (id !== undefined) return id
     const head = dimension === 1 ? keyPart(this.textOf(left)) : (this.#pairTexts[left] as string)
     const text = head + keyPart(this.textOf(right))
-    if (!last) id = this.#pairTexts.push(text) - 1
-    else {
-      id = this.idOf(text)
-      if (id < 0) return id
-    }
-    if (known.size >= this.#most) return -1
-    known.set(pair, id)
+    if (last) id = this.idOf(text)
+    else if (this.#pairTexts.length < this.#most && known.size < this.#most) id = this.#pairTexts.push(text) - 1
+    else return -1
+    if (id >= 0 && known.size < this.#most) known.set(pair, id)
     return id
   }
 }

@@ -2,9 +2,12 @@ import { createKernel, type Kernel, type KernelDictionary } from '../../kernel/k
 
 const FIRST_SIZE = 256
 const GROWTH = 2
-/** Longest key, and room per id for the texts. */
-const MAX_KEY_BYTES = 32 * 1024
+/** Longer texts get no id. */
+const MAX_TEXT_BYTES = 32 * 1024
+/** Room for texts at first, and, where there are more ids, per id at most. */
 const BYTES_PER_ID = 32
+/** However few ids there are, texts may take this much. */
+const MIN_TEXT_ROOM = 4 * 1024 * 1024
 
 /**
  * Texts to dense ids, in a kernel of its own that also scans, so that a column's texts become ids without leaving it. Grows by
@@ -12,12 +15,15 @@ const BYTES_PER_ID = 32
  */
 export class TextIds {
   kernel: Kernel
-  #capacity = FIRST_SIZE
+  /** A text got no id because there was no room, since the last {@link clear}. */
+  full = false
+  #ids = FIRST_SIZE
+  #bytes = FIRST_SIZE * BYTES_PER_ID
   readonly #most: number
 
   constructor(most: number) {
     this.#most = most
-    this.kernel = newKernel(this.#capacity)
+    this.kernel = this.#newKernel()
   }
 
   get dictionary(): KernelDictionary {
@@ -28,30 +34,43 @@ export class TextIds {
     return this.dictionary.size
   }
 
-  /** The id of a text; -1 when there is no room for a new one. */
+  /** The id of a text; -1 when it is too long, or there is no room for a new one. */
   idOf(text: Uint8Array): number {
-    if (text.length > MAX_KEY_BYTES) return -1
+    if (text.length > MAX_TEXT_BYTES) return -1
     for (;;) {
       const id = this.dictionary.id(text)
-      if (id >= 0 || !this.#grow()) return id
+      if (id >= 0) return id
+      if (!this.#grow()) {
+        this.full = true
+        return -1
+      }
     }
   }
 
   clear(): void {
     this.dictionary.clear()
+    this.full = false
   }
 
+  /** Makes room for more ids, or for more text when that is what ran out. */
   #grow(): boolean {
-    if (this.#capacity >= this.#most) return false
     const old = this.dictionary
-    this.#capacity = Math.min(this.#most, this.#capacity * GROWTH)
-    this.kernel = newKernel(this.#capacity)
+    if (old.size >= this.#ids) {
+      if (this.#ids >= this.#most) return false
+      this.#ids = Math.min(this.#most, this.#ids * GROWTH)
+      this.#bytes = Math.max(this.#bytes, this.#ids * BYTES_PER_ID)
+    } else {
+      const most = Math.max(MIN_TEXT_ROOM, this.#most * BYTES_PER_ID)
+      if (this.#bytes >= most) return false
+      this.#bytes = Math.min(most, this.#bytes * GROWTH)
+    }
+    this.kernel = this.#newKernel()
     const { dictionary } = this
     for (let id = 0; id < old.size; id++) dictionary.id(old.text(id))
     return true
   }
-}
 
-function newKernel(ids: number): Kernel {
-  return createKernel({ ids, textBytes: ids * BYTES_PER_ID + MAX_KEY_BYTES })
+  #newKernel(): Kernel {
+    return createKernel({ ids: this.#ids, textBytes: this.#bytes + MAX_TEXT_BYTES })
+  }
 }

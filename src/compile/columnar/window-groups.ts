@@ -81,6 +81,8 @@ export function createWindowGroups(options: WindowGroupsOptions): WindowGroups {
   const keyText = keyColumn === null ? null : encodeUtf8(`{${quoteJson(keyColumn)}:`)
 
   let groupKeys: GroupKeys | null = null
+  /** So many keys may be known, whether or not a window has them. */
+  let keysKept = maxGroups
   let rowGroups = new Int32Array(0)
   const ends = new WindowEnds(spec)
   let panes = new Map<number, Pane>()
@@ -125,14 +127,23 @@ export function createWindowGroups(options: WindowGroupsOptions): WindowGroups {
     return -1
   }
 
-  /** The group of a key not met before in the window; -1 when there is no room for it. */
-  function newGroup(pane: Pane, batch: ScannedBatch, row: number, id: number, rowTime: number): number {
-    const whole = id < 0 && keys.length > 1 ? allKeys().idOfWhole(batch, row) : id
-    if (whole < 0) return noRoom()
-    const known = whole === id ? -1 : pane.find(whole)
-    if (known >= 0) return known
+  function knownGroup(pane: Pane, id: number, text: string): number {
+    const numbered = pane.find(id)
+    return numbered >= 0 ? numbered : (pane.unnumbered.get(text) ?? -1)
+  }
+
+  /** The group of a key that is not found by its id; -1 when there is no room for it. */
+  function newGroup(pane: Pane, batch: ScannedBatch, row: number, rowId: number, rowTime: number): number {
+    let id = rowId
+    let text: string | null = null
+    if (id < 0 || pane.unnumbered.size > 0) {
+      text = allKeys().textOfRow(batch, row)
+      id = allKeys().idOf(text)
+      const known = knownGroup(pane, id, text)
+      if (known >= 0) return known
+    }
     if (pane.size >= maxGroups) return noRoom()
-    const group = pane.add(whole, rowTime)
+    const group = pane.add(id, text, rowTime)
     if (keyText !== null) {
       const { column } = argumentAt(batch, types, keys[0] as number)
       if (column.kinds[row] === TEXT) {
@@ -205,10 +216,11 @@ export function createWindowGroups(options: WindowGroupsOptions): WindowGroups {
     held++
     try {
       if (aggregation.where && !aggregation.where(row, rowScope)) return
-      const id = keys.length === 0 ? 0 : allKeys().idOf(keyOf(row))
+      const key = keyOf(row)
+      const id = idOf(key)
       const values = calls.map((call) => call.args.map((arg) => arg(row, rowScope)))
       for (const pane of open) {
-        const group = rowGroup(pane, id, row)
+        const group = rowGroup(pane, id, key, row)
         if (group >= 0)
           for (let c = 0; c < calls.length; c++) pane.accumulators[c]?.addValues(group, values[c] as Value[])
         else if (pane === last) pane.overflow++
@@ -219,10 +231,14 @@ export function createWindowGroups(options: WindowGroupsOptions): WindowGroups {
     }
   }
 
-  function rowGroup(pane: Pane, id: number, row: Row): number {
-    const known = id < 0 ? -1 : pane.find(id)
+  function rowGroup(pane: Pane, id: number, key: string, row: Row): number {
+    const known = knownGroup(pane, id, key)
     if (known >= 0) return known
-    return id < 0 || pane.size >= maxGroups ? noRoom() : pane.addObject(id, row.timestamp, row.message)
+    return pane.size >= maxGroups ? noRoom() : pane.addObject(id, key, row.timestamp, row.message)
+  }
+
+  function idOf(key: string): number {
+    return keys.length === 0 ? 0 : allKeys().idOf(key)
   }
 
   function keyOf(row: Row): string {
@@ -251,7 +267,7 @@ export function createWindowGroups(options: WindowGroupsOptions): WindowGroups {
     fired.settle(out)
     fired.reset()
     spare ??= fired
-    if (panes.size === 0) forgetKeys()
+    forgetKeys()
   }
 
   function emit(fired: Pane | undefined, window: WindowRange, out: Emit): void {
@@ -274,9 +290,14 @@ export function createWindowGroups(options: WindowGroupsOptions): WindowGroups {
     }
   }
 
-  /** Between windows, when the dictionary holds more than a window's worth of groups. */
+  /** Once a window has gone: keys of no open window make room, when they are many or one found none. */
   function forgetKeys(): void {
-    if (groupKeys !== null && groupKeys.size > maxGroups) groupKeys.clear()
+    const all = groupKeys
+    if (all === null || (all.size <= keysKept && !all.full)) return
+    const open = [...panes.values()]
+    const moved = all.retain(idsOf(open))
+    for (const pane of open) pane.renumber(moved, (text) => all.idOf(text))
+    keysKept = Math.max(maxGroups, 2 * all.size)
   }
 
   function fireDue(now: number, out: Emit): void {
@@ -288,10 +309,10 @@ export function createWindowGroups(options: WindowGroupsOptions): WindowGroups {
   }
 
   function savePane([end, pane]: readonly [number, Pane]): Value {
-    const groups = pane.keys.map((id, g): SavedGroup => {
-      const key = keys.length === 0 ? '' : allKeys().textOf(id)
-      return [key, saveRow(firstRow(pane, g)), pane.accumulators.map((a) => a.save(g))]
-    })
+    const texts = pane.keyTexts((id) => (keys.length === 0 ? '' : allKeys().textOf(id)))
+    const groups = texts.map(
+      (key, g): SavedGroup => [key, saveRow(firstRow(pane, g)), pane.accumulators.map((a) => a.save(g))],
+    )
     return pane.save(end, groups)
   }
 
@@ -342,8 +363,7 @@ export function createWindowGroups(options: WindowGroupsOptions): WindowGroups {
         held += pane.rows
         for (const [key, first, states] of groups) {
           const row = loadRow(first)
-          const id = keys.length === 0 ? 0 : allKeys().idOf(key)
-          const group = pane.addObject(id, row.timestamp, row.message)
+          const group = pane.addObject(idOf(key), key, row.timestamp, row.message)
           for (const [i, a] of pane.accumulators.entries()) a.load(group, states[i] as Value)
         }
       }
@@ -365,4 +385,8 @@ export function createWindowGroups(options: WindowGroupsOptions): WindowGroups {
     addRow,
     finish,
   }
+}
+
+function* idsOf(panes: readonly Pane[]): Iterable<number> {
+  for (const pane of panes) for (const id of pane.keys) if (id >= 0) yield id
 }

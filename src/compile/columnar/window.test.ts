@@ -336,14 +336,40 @@ test('the dictionary grows with its ids, and forgets between windows', () => {
   )
 })
 
+/** `count`: rows of a chunk, of which two thirds have a new key. */
+const churning: readonly [title: string, keys: string, count: number, row: (i: number) => string][] = [
+  ['short texts', 'id', 60, (i) => `"id":"d${i}"`],
+  ['numbers', 'n', 60, (i) => `"n":${i}.5`],
+  ['texts that fill the dictionary', 'id', 48, (i) => `"id":"d${i}${'x'.repeat(18_000)}"`],
+  ['texts longer than the dictionary takes', 'id', 6, (i) => `"id":"d${i}${'é'.repeat(20_000)}"`],
+  ['pairs, one part of which is long', 'id, n', 6, (i) => `"id":"${'x'.repeat(33_000)}","n":${i}`],
+  ['four parts', 'id, k, n, t', 60, (i) => `"id":"d${i}","k":${i + 0.5},"n":"${i}"`],
+]
+
+test.each(churning)('keys that come and go, %s: no group is lost while its window has room', (_, keys, count, row) => {
+  const chunks = Array.from({ length: 14 }, (_, c) =>
+    bytes(...Array.from({ length: count }, (_, i) => `{${row(c * Math.ceil(count / 1.5) + i)},"t":${i % 2}}`)),
+  )
+  const timedChunks = chunks.map((chunk, c) =>
+    chunk.map((text, i) => encodeUtf8(decodeUtf8(text).replace('{', `{"ts":${START + 700 * c + 10 * i},`))),
+  )
+  const create = 'CREATE STREAM s () WITH (DATASOURCE="x", FORMAT="json", TIMESTAMP="ts")'
+  for (const window of ['TUMBLINGWINDOW(ss, 1)', 'HOPPINGWINDOW(ss, 4, 1)']) {
+    const sql = `SELECT count(*) AS a, sum(t) AS s, last_value(t, true) AS l, x FROM s GROUP BY ${keys}, ${window}`
+    for (const maxGroups of [4 * count, count]) compare(sql, undefined, null, chunks, maxGroups)
+    compareEventTime(sql, create, timedChunks, 0, 4 * count)
+  }
+})
+
 /** The same chunks through both lanes in event time, with a checkpoint in the middle of the columnar one. */
 function compareEventTime(
   sql: string,
   create: string,
   chunks: readonly Uint8Array[][],
   lateTolerance: number,
+  maxGroups = 1000,
 ): string[] {
-  const subject = subjectOf(sql, create, 1000, true)
+  const subject = subjectOf(sql, create, maxGroups, true)
   const { plan, decode, spec, aggregation } = subject
   const { definition } = findNode(plan.root, 'source') as SourceNode
   const timestampOf = createTimestampReader(definition)
