@@ -98,12 +98,12 @@ export function createEventTime(options: EventTimeOptions, target: () => Release
   /** Texts number `from` to `to` become columns. */
   function releaseTexts(from: number, to: number): void {
     const { decider, source } = target()
-    const ranges = waiting.ranges(from, to)
+    const { bytes, ranges } = waiting.texts(from, to)
     decider.open(releasing, 0)
     for (let at = from; at < to; ) {
       const { kernel, settings } = source()
       scanned = at
-      const batch = kernel.scanRanges(settings, waiting.bytes, ranges, at - from)
+      const batch = kernel.scanRanges(settings, bytes, ranges, at - from)
       decider.take(kernel, batch)
       at += batch.payloadsDone
     }
@@ -216,28 +216,42 @@ export function createEventTime(options: EventTimeOptions, target: () => Release
     receive(batch, from, to, refuse) {
       const { kinds, numbers } = batch.columns[timeColumn] as ScannedBatch['columns'][number]
       const { selected, rowStarts, rowEnds, bytes } = batch
-      const start = rowStarts[selected[from] as number] as number
-      const moved = waiting.copy(bytes, start, rowEnds[selected[to - 1] as number] as number) - start
+      /** Neighbours that wait are copied at once: from where to where, and how far they are moved. */
+      let start = 0
+      let end = 0
+      let moved = 0
+      const copy = (): void => {
+        if (end > start) waiting.copy(bytes, start, end)
+        start = end = 0
+      }
       for (let i = from; i < to; i++) {
         const row = selected[i] as number
         if (kinds[row] !== INT) {
+          copy()
           refuse(row)
           continue
         }
         const time = numbers[row] as number
         const verdict = times.see(emitter, time, now)
-        if (verdict === 'tooEarly') {
-          output.discarded('future_skew', 1)
-          continue
-        }
-        if (verdict === 'inTime')
-          waiting.addText((rowStarts[row] as number) + moved, (rowEnds[row] as number) + moved, time)
-        else {
+        if (verdict === 'inTime') {
+          if (end === start) {
+            start = rowStarts[row] as number
+            moved = waiting.end - start
+          }
+          end = rowEnds[row] as number
+          waiting.addText((rowStarts[row] as number) + moved, end + moved, time)
+        } else {
+          copy()
+          if (verdict === 'tooEarly') {
+            output.discarded('future_skew', 1)
+            continue
+          }
           const text = (): Uint8Array => bytes.slice(rowStarts[row], rowEnds[row])
           late(() => makeRow(emitter, decoder.decode(text())[0] as ValueObject, time), output.discarded)
         }
         times.follow(now)
       }
+      copy()
     },
     receiveMessage(message) {
       let time: number

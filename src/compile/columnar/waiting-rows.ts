@@ -3,51 +3,66 @@ import { grown } from './accumulate.ts'
 
 /** Rows: below this, room at the front is not worth moving the others for. */
 const MIN_GAP = 64
+/** Bytes of rows that are gone: below this, they are not worth moving the others for. */
+const MIN_GAP_BYTES = 64 * 1024
 /** A buffer that a flood needed is not kept. */
 const KEEP_BYTES = 1024 * 1024
+/** In place of the start of a text: the row came decoded, the end is its number. */
+const DECODED = 0xffffffff
+
+/** JSON texts in one buffer. */
+export interface RowTexts {
+  readonly bytes: Uint8Array
+  /** Ascending. */
+  readonly ranges: Uint32Array
+}
 
 /**
  * Rows that wait for the watermark, in time order, rows of one time as they came: mostly JSON texts in one buffer, without an
- * object each. Rows are numbered from the oldest on.
+ * object each. Rows are numbered from the oldest on. A row that comes out of order is put in its place by its time and range; its
+ * text stays where it is.
  */
 export class WaitingRows {
-  bytes = new Uint8Array(0)
+  #bytes = new Uint8Array(0)
+  #used = 0
+  /** Bytes of rows that are here. */
+  #live = 0
   #ranges = new Uint32Array(0)
   #times = new Float64Array(0)
-  /** Rows that came decoded, by place; their range is empty. */
-  #rows = new Map<number, Row>()
   #head = 0
   #count = 0
-  #used = 0
-  #sorted = true
+  /** Up to here rows are in time order. */
+  #sorted = 0
+  readonly #rows = new Map<number, Row>()
+  #nextRow = 0
+  readonly #gathered = { bytes: new Uint8Array(0), ranges: new Uint32Array(0) }
 
   get length(): number {
     return this.#count - this.#head
   }
 
-  /** Copies `source[start..end)`; the result is where it begins in {@link bytes}. */
-  copy(source: Uint8Array, start: number, end: number): number {
-    const at = this.#used
-    this.bytes = grown(this.bytes, at + end - start)
-    this.bytes.set(source.subarray(start, end), at)
-    this.#used = at + end - start
-    return at
+  /** Where the next text will be copied to. */
+  get end(): number {
+    return this.#used
   }
 
-  /** A row whose text has been copied. */
+  /** Copies `source[start..end)` to {@link end}. */
+  copy(source: Uint8Array, start: number, end: number): void {
+    this.#bytes = grown(this.#bytes, this.#used + end - start)
+    this.#bytes.set(source.subarray(start, end), this.#used)
+    this.#used += end - start
+  }
+
+  /** A row whose text is, or will be, in this range of the buffer. */
   addText(start: number, end: number, time: number): void {
-    const at = this.#count++
-    this.#ranges = grown(this.#ranges, 2 * at + 2)
-    this.#times = grown(this.#times, at + 1)
-    this.#ranges[2 * at] = start
-    this.#ranges[2 * at + 1] = end
-    this.#times[at] = time
-    if (at > this.#head && (this.#times[at - 1] as number) > time) this.#sorted = false
+    this.#live += end - start
+    this.#add(start, end, time)
   }
 
   addRow(row: Row): void {
-    this.#rows.set(this.#count, row)
-    this.addText(this.#used, this.#used, row.timestamp)
+    const number = this.#nextRow++ >>> 0
+    this.#rows.set(number, row)
+    this.#add(DECODED, number, row.timestamp)
   }
 
   timeAt(index: number): number {
@@ -56,24 +71,31 @@ export class WaitingRows {
 
   /** The row when it came decoded. */
   rowAt(index: number): Row | undefined {
-    return this.#rows.get(this.#head + index)
+    const at = 2 * (this.#head + index)
+    return this.#ranges[at] === DECODED ? this.#rows.get(this.#ranges[at + 1] as number) : undefined
   }
 
   textAt(index: number): Uint8Array {
     const at = 2 * (this.#head + index)
-    return this.bytes.subarray(this.#ranges[at], this.#ranges[at + 1])
+    return this.#bytes.subarray(this.#ranges[at], this.#ranges[at + 1])
   }
 
-  /** Ranges of the texts of rows number `from` to `to`. */
-  ranges(from: number, to: number): Uint32Array {
-    return this.#ranges.subarray(2 * (this.#head + from), 2 * (this.#head + to))
+  /** Texts of rows number `from` to `to`, valid until the next call. */
+  texts(from: number, to: number): RowTexts {
+    const ranges = this.#ranges.subarray(2 * (this.#head + from), 2 * (this.#head + to))
+    if (isDense(ranges)) return { bytes: this.#bytes, ranges }
+    const gathered = this.#gathered
+    gathered.ranges = grown(gathered.ranges, ranges.length)
+    gathered.bytes = grown(gathered.bytes.length > KEEP_BYTES ? new Uint8Array(0) : gathered.bytes, lengthOf(ranges))
+    gather(this.#bytes, ranges, gathered.bytes, gathered.ranges)
+    return { bytes: gathered.bytes, ranges: gathered.ranges.subarray(0, ranges.length) }
   }
 
   /** End of the rows from number `from` on, up to `to`, that are texts. */
   endOfTexts(from: number, to: number): number {
     if (this.#rows.size === 0) return to
     let end = from
-    while (end < to && !this.#rows.has(this.#head + end)) end++
+    while (end < to && this.#ranges[2 * (this.#head + end)] !== DECODED) end++
     return end
   }
 
@@ -89,60 +111,125 @@ export class WaitingRows {
   /** Forgets the oldest rows. */
   drop(count: number): void {
     this.#sort()
-    if (this.#rows.size > 0) for (let i = 0; i < count; i++) this.#rows.delete(this.#head + i)
+    const ranges = this.#ranges
+    for (let at = this.#head; at < this.#head + count; at++) {
+      const start = ranges[2 * at] as number
+      const end = ranges[2 * at + 1] as number
+      if (start === DECODED) this.#rows.delete(end)
+      else this.#live -= end - start
+    }
     this.#head += count
     if (this.length === 0) {
-      this.#head = this.#count = this.#used = 0
-      if (this.bytes.length > KEEP_BYTES) this.bytes = new Uint8Array(0)
-    } else if (this.#head > MIN_GAP && this.#head > this.length) this.#moveToFront()
+      this.#head = this.#count = this.#sorted = this.#used = 0
+      if (this.#bytes.length > KEEP_BYTES) this.#bytes = new Uint8Array(0)
+      return
+    }
+    if (this.#head > MIN_GAP && this.#head > this.length) this.#moveToFront()
+    if (this.#used - this.#live > Math.max(MIN_GAP_BYTES, this.#live)) this.#moveTexts()
+  }
+
+  #add(start: number, end: number, time: number): void {
+    const at = this.#count++
+    this.#ranges = grown(this.#ranges, 2 * at + 2)
+    this.#times = grown(this.#times, at + 1)
+    this.#ranges[2 * at] = start
+    this.#ranges[2 * at + 1] = end
+    this.#times[at] = time
+    if (this.#sorted === at && (at === this.#head || (this.#times[at - 1] as number) <= time)) this.#sorted++
   }
 
   /** Takes the room of rows that are gone; each row is moved over at least as many others. */
   #moveToFront(): void {
     const head = this.#head
-    const start = this.#ranges[2 * head] as number
-    this.bytes.copyWithin(0, start, this.#used)
-    this.#used -= start
-    for (let i = 2 * head; i < 2 * this.#count; i++) this.#ranges[i - 2 * head] = (this.#ranges[i] as number) - start
+    this.#ranges.copyWithin(0, 2 * head, 2 * this.#count)
     this.#times.copyWithin(0, head, this.#count)
-    if (this.#rows.size > 0) this.#rows = new Map([...this.#rows].map(([at, row]) => [at - head, row]))
     this.#count -= head
+    this.#sorted -= head
     this.#head = 0
   }
 
+  /** Takes the room of texts that are gone: those that stay are less. */
+  #moveTexts(): void {
+    const ranges = this.#ranges.subarray(2 * this.#head, 2 * this.#count)
+    const inPlace = isAscending(ranges) && this.#bytes.length <= Math.max(KEEP_BYTES, 8 * this.#live)
+    const to = inPlace ? this.#bytes : new Uint8Array(2 * this.#live)
+    this.#used = gather(this.#bytes, ranges, to, ranges)
+    this.#bytes = to
+  }
+
+  /** Merges the rows behind the sorted ones into them. */
   #sort(): void {
-    if (this.#sorted) return
-    this.#sorted = true
-    const order = Uint32Array.from({ length: this.length }, (_, i) => this.#head + i)
-    this.#arrange(order.sort((a, b) => (this.#times[a] as number) - (this.#times[b] as number) || a - b))
-  }
-
-  /** Puts rows and their texts in this order of places. */
-  #arrange(order: Uint32Array): void {
-    const count = this.length
-    const bytes = new Uint8Array(this.bytes.length)
-    const ranges = new Uint32Array(this.#ranges.length)
-    const times = new Float64Array(this.#times.length)
-    const rows = new Map<number, Row>()
-    let used = 0
-    for (let i = 0; i < count; i++) {
-      const at = order[i] as number
-      const start = this.#ranges[2 * at] as number
-      const end = this.#ranges[2 * at + 1] as number
-      bytes.set(this.bytes.subarray(start, end), used)
-      ranges[2 * i] = used
-      used += end - start
-      ranges[2 * i + 1] = used
-      times[i] = this.#times[at] as number
-      const row = this.#rows.get(at)
-      if (row) rows.set(i, row)
+    const from = this.#sorted
+    if (from === this.#count) return
+    const times = this.#times
+    const ranges = this.#ranges
+    const lateTimes = times.slice(from, this.#count)
+    const lateRanges = ranges.slice(2 * from, 2 * this.#count)
+    const order = Uint32Array.from(lateTimes.keys())
+    order.sort((a, b) => (lateTimes[a] as number) - (lateTimes[b] as number) || a - b)
+    let at = from - 1
+    for (let next = order.length - 1, to = this.#count - 1; next >= 0; to--) {
+      const late = order[next] as number
+      if (at >= this.#head && (times[at] as number) > (lateTimes[late] as number)) {
+        times[to] = times[at] as number
+        ranges.copyWithin(2 * to, 2 * at, 2 * at + 2)
+        at--
+      } else {
+        times[to] = lateTimes[late] as number
+        ranges.set(lateRanges.subarray(2 * late, 2 * late + 2), 2 * to)
+        next--
+      }
     }
-    this.bytes = bytes
-    this.#ranges = ranges
-    this.#times = times
-    this.#rows = rows
-    this.#head = 0
-    this.#count = count
-    this.#used = used
+    this.#sorted = this.#count
   }
+}
+
+function isAscending(ranges: Uint32Array): boolean {
+  let end = 0
+  for (let i = 0; i < ranges.length; i += 2) {
+    if (ranges[i] === DECODED) continue
+    if ((ranges[i] as number) < end) return false
+    end = ranges[i + 1] as number
+  }
+  return true
+}
+
+/** Ascending, and no more than half of what lies between the first and the last text is something else. */
+function isDense(ranges: Uint32Array): boolean {
+  if (!isAscending(ranges)) return false
+  return (ranges[ranges.length - 1] as number) - (ranges[0] as number) <= 2 * lengthOf(ranges)
+}
+
+function lengthOf(ranges: Uint32Array): number {
+  let length = 0
+  for (let i = 0; i < ranges.length; i += 2) {
+    if (ranges[i] !== DECODED) length += (ranges[i + 1] as number) - (ranges[i] as number)
+  }
+  return length
+}
+
+/** Copies texts one behind the other, and says where they are; returns the end of the last. Neighbours are copied at once. */
+function gather(from: Uint8Array, ranges: Uint32Array, to: Uint8Array, newRanges: Uint32Array): number {
+  let used = 0
+  for (let i = 0; i < ranges.length; ) {
+    const start = ranges[i] as number
+    if (start === DECODED) {
+      newRanges[i] = start
+      newRanges[i + 1] = ranges[i + 1] as number
+      i += 2
+      continue
+    }
+    let end = start
+    const moved = used - start
+    while (i < ranges.length && ranges[i] === end) {
+      end = ranges[i + 1] as number
+      newRanges[i] = (ranges[i] as number) + moved
+      newRanges[i + 1] = end + moved
+      i += 2
+    }
+    if (from === to) to.copyWithin(used, start, end)
+    else to.set(from.subarray(start, end), used)
+    used += end - start
+  }
+  return used
 }
