@@ -5,6 +5,7 @@ import type { Value } from '../../core/values.ts'
 import type { AggregateFunction } from '../../functions/contract.ts'
 import { builtinFunctions } from '../../functions/index.ts'
 import type { AggregateCall } from './aggregation.ts'
+import { groupStates } from './group-states.ts'
 import { aggregateGroups } from './grouped-aggregates.ts'
 import { movingAggregate } from './moving-aggregates.ts'
 
@@ -104,5 +105,32 @@ it.each([...names, 'collect'])('%s of groups is what the values of each give, ad
       },
     ),
     { numRuns: 200 },
+  )
+})
+
+it.each([...names, 'collect'])('%s of groups that run on is what the values give, also from a saved state', (name) => {
+  const steps = fc.array(fc.tuple(fc.nat(40), fc.nat(30)), { maxLength: 80 })
+  fc.assert(
+    fc.property(column, steps, (values, list) => {
+      const call = callOf(name)
+      let states = groupStates(call)
+      const model = new Map<number, Value[]>()
+      for (const [group, then] of list) {
+        const value = values[(group * 7 + then) % values.length] as Value
+        states.add(group, [value])
+        model.set(group, [...(model.get(group) ?? []), value])
+        if (then > 0) continue
+        const loaded = groupStates(call)
+        for (const g of model.keys()) loaded.load(g, states.save(g))
+        states = loaded
+      }
+      for (const [group, own] of model) {
+        const result = outcome(() => states.result(group))
+        expect(result).toStrictEqual(added(name, own))
+        if (!states.fallible)
+          expect(JSON.stringify(result, (_, v) => (typeof v === 'bigint' ? 0 : v))).not.toMatch('error')
+      }
+    }),
+    { numRuns: 300 },
   )
 })

@@ -3,7 +3,7 @@ import { groupsOf, makeRow, NamedValues, type Row, type RowSource, type WindowRa
 import type { Value } from '../../core/values.ts'
 import { asRowError, inClause, type Predicate } from '../condition.ts'
 import type { Emit, Evaluate, EvaluationScope, State } from '../contract.ts'
-import { groupKey, tooManyGroups } from '../group.ts'
+import { groupKey, keyOf, tooManyGroups } from '../group.ts'
 import type { WindowLimits } from './contract.ts'
 import { aggregateGroups } from './grouped-aggregates.ts'
 import { movingAggregate } from './moving-aggregates.ts'
@@ -112,11 +112,10 @@ export function valueContent(limits: WindowLimits, aggregation: Aggregation): Wi
   /** A row that cannot be aggregated fails every window it is in, as a window of rows would. */
   let errors: Error[] = []
 
-  const keyOf = (row: Row): string => {
+  const rowKey = (row: Row): string => {
     try {
-      if (dimensions.length > 1) return groupKey(dimensions.map((d) => d(row, rowScope)))
-      const value = (dimensions[0] as Evaluate)(row, rowScope)
-      return typeof value === 'string' ? value : groupKey([value])
+      if (dimensions.length === 1) return keyOf((dimensions[0] as Evaluate)(row, rowScope))
+      return groupKey(dimensions.map((d) => d(row, rowScope)))
     } catch (error) {
       throw inClause('Group By', error)
     }
@@ -124,7 +123,7 @@ export function valueContent(limits: WindowLimits, aggregation: Aggregation): Wi
   const groupOf = (row: Row): number => {
     if (where && !where(row, rowScope)) return NOT_AGGREGATED
     if (dimensions.length === 0) return 0
-    const key = keyOf(row)
+    const key = rowKey(row)
     let id = ids.get(key)
     if (id === undefined) {
       id = ids.size
