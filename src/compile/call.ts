@@ -15,6 +15,7 @@ import type {
 } from '../functions/contract.ts'
 import type { Evaluate, EvaluationScope } from '../operators/contract.ts'
 import { groupKey } from '../operators/group.ts'
+import { everyRow } from '../operators/window/aggregation.ts'
 import { some } from '../plan/tree.ts'
 import type { CallExpression, Expression } from '../sql/ast.ts'
 import { compileExpression, type ExpressionContext, wildcardObject } from './expression.ts'
@@ -78,7 +79,7 @@ function compileScalar(definition: ScalarFunction, e: CallExpression, c: Express
 
 /** Argument of an aggregate. `count(*)` counts rows: what is in them is not asked for. */
 export function aggregateArgument(name: string, a: Expression, c: ExpressionContext): Evaluate {
-  if (a.kind === 'wildcard' && name === 'count') return () => true
+  if (a.kind === 'wildcard' && name === 'count') return everyRow
   return compileExpression(a, c)
 }
 

@@ -42,6 +42,9 @@ export interface Aggregation {
   readonly maxGroups: number
 }
 
+/** The argument of count(*): there is nothing to keep of it. */
+export const everyRow: Evaluate = () => true
+
 export const rowScope: EvaluationScope = { window: null, group: null }
 
 export function emitGroups(
@@ -95,12 +98,12 @@ const MANY_KEYS = 1024
 export function valueContent(limits: WindowLimits, aggregation: Aggregation): WindowContent {
   const { calls, dimensions, where, maxGroups } = aggregation
   /** Beside each row: its group, then the arguments of the calls in order. */
-  const argumentCount = calls.reduce((count, call) => count + call.args.length, 0)
+  const kept = calls.map(({ args }) => (args[0] === everyRow ? [] : args))
+  const argumentCount = kept.flat().length
   const buffer = new RowBuffer(1 + argumentCount)
   const columnsOf = (call: number): Value[][] => {
-    let first = 1
-    for (let i = 0; i < call; i++) first += (calls[i] as AggregateCall).args.length
-    return (calls[call] as AggregateCall).args.map((_, i) => buffer.beside(first + i))
+    const first = 1 + kept.slice(0, call).flat().length
+    return (kept[call] as readonly Evaluate[]).map((_, i) => buffer.beside(first + i))
   }
   const moving = calls.map(({ args, functionName }) => (args.length === 1 ? movingAggregate(functionName) : null))
   /** Numbers of the groups. */
@@ -137,8 +140,8 @@ export function valueContent(limits: WindowLimits, aggregation: Aggregation): Wi
     try {
       group = groupOf(row)
       if (group >= 0) {
-        for (const call of calls) {
-          for (const arg of call.args) {
+        for (const args of kept) {
+          for (const arg of args) {
             const value = arg(row, rowScope)
             buffer.beside(list++).push(value)
           }
@@ -191,6 +194,7 @@ export function valueContent(limits: WindowLimits, aggregation: Aggregation): Wi
   const overAll = (from: number, to: number): Row[][] => {
     if (to === from) return []
     const results = calls.map((call, i) => {
+      if (call.args[0] === everyRow) return BigInt(to - from)
       const columns = columnsOf(i)
       const value = moving[i]?.over(columns[0] as Value[], from, to)
       return value === undefined ? accumulated(call, columns, from, to) : value

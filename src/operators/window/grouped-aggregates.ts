@@ -22,14 +22,25 @@ export interface GroupedRows {
   readonly count: number
 }
 
+/** `columns`: of the arguments; a count without one counts all rows. */
 export function aggregateGroups(
   call: AggregateCall,
   columns: readonly (readonly Value[])[],
   rows: GroupedRows,
 ): GroupResults {
   const [column] = columns
+  if (!column && call.functionName === 'count') return { of: rowCounts(rows), fallible: false }
   const plain = columns.length === 1 ? plainLoops[call.functionName]?.(column as readonly Value[], rows) : null
   return plain ? { of: plain, fallible: false } : { of: accumulated(call, columns, rows), fallible: true }
+}
+
+function rowCounts({ groups, count }: GroupedRows): GroupResult {
+  const counts = new Float64Array(count)
+  for (let i = 0; i < groups.length; i++) {
+    const group = groups[i] as number
+    if (group >= 0) (counts[group] as number)++
+  }
+  return (group) => BigInt(counts[group] as number)
 }
 
 function accumulated(
