@@ -52,6 +52,7 @@ function mixedEvents(random: Random, wild: boolean): string[] {
   })
 }
 
+const sessions = ['sessionwindow(ss, 10, 1)', 'sessionwindow(ss, 2, 1)', 'sessionwindow(ss, 60, 3)']
 const windows = ['tumblingwindow(ss, 10)', 'hoppingwindow(ss, 10, 4)', 'hoppingwindow(ss, 3, 5)']
 const statements = [
   'SELECT id, count(*) AS n, avg(temp) AS mean, max(temp) AS top, window_start() AS since, window_end() AS until FROM demo GROUP BY id, WINDOW',
@@ -110,7 +111,7 @@ describe('event-time windows fed with undecoded payloads', () => {
     { options: { lateTolerance: 5000, windowLimit: 60 }, stream: ', LATE_POLICY="side"' },
   ]
   const cases = statements
-    .flatMap((sql) => [...windows.map((window) => sql.replace('WINDOW', window))])
+    .flatMap((sql) => [...windows, ...sessions].map((window) => sql.replace('WINDOW', window)))
     .flatMap((sql) => [sql, sql.includes('WHERE') ? sql : sql.replace(' GROUP BY', ' WHERE temp > 10 GROUP BY')])
   it.each([...new Set(cases)])('%s', async (sql) => {
     for (const [round, { stream = '', options = {} }] of settings.entries()) {

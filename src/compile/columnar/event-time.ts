@@ -13,6 +13,7 @@ import type { ScannedBatch } from '../../kernel/kernel.ts'
 import type { Emit, Operator, OperatorContext } from '../../operators/contract.ts'
 import { StreamTimes, type WatermarkOptions, waitingLimit } from '../../operators/watermark.ts'
 import { saveRow } from '../../operators/window/row-buffer.ts'
+import { type SessionTimes, UNDECIDED } from '../../operators/window/session-times.ts'
 import type { Decider, RowTaker, ScanSource } from './intake.ts'
 import { WaitingRows } from './waiting-rows.ts'
 import type { WindowGroups } from './window-groups.ts'
@@ -55,6 +56,12 @@ export interface ReleaseTarget {
   released(rows: number): void
 }
 
+/** Neighbouring rows of one session, or ones that are undecided. */
+interface SessionRun {
+  session: number
+  rows: number
+}
+
 export function createEventTime(options: EventTimeOptions, target: () => ReleaseTarget): EventTime {
   const { watermark, emitter, decoder, timeColumn, timestampOf } = options
   const times = new StreamTimes(watermark.streams, watermark.lateTolerance)
@@ -65,10 +72,29 @@ export function createEventTime(options: EventTimeOptions, target: () => Release
   let now = 0
   let broken: IxionError | null = null
 
-  /** Rows that wait, on their way out: the number of the scan's first, then of the batch's. */
+  /** In front of session windows: the sessions of the oldest rows, which the watermark has reached, in runs. */
+  const runs: SessionRun[] = []
+  let placed = 0
+  /** During a release: the run at hand is number `runAt` - 1 and ends before row `runEnd`. */
+  let runAt = 0
+  let runEnd = 0
+
+  /** Rows that wait, on their way out: the number of the scan's first. */
   let scanned = 0
-  const timeOf = (batch: ScannedBatch, row: number): number =>
-    waiting.timeAt(scanned + (batch.rowPayloads[row] as number))
+  const indexOf = (batch: ScannedBatch, row: number): number => scanned + (batch.rowPayloads[row] as number)
+  const timeOf = (batch: ScannedBatch, row: number): number => waiting.timeAt(indexOf(batch, row))
+
+  /** The windows of row `index` are next; returns whether a later row is of the same ones. */
+  function enter(index: number): (later: number) => boolean {
+    const { groups } = target()
+    if (!groups.sessions) {
+      const until = groups.at(waiting.timeAt(index))
+      return (later) => waiting.timeAt(later) < until
+    }
+    while (index >= runEnd) runEnd += (runs[runAt++] as SessionRun).rows
+    groups.enter((runs[runAt - 1] as SessionRun).session)
+    return (later) => later < runEnd
+  }
 
   const releasing: RowTaker = {
     begin: () => 0,
@@ -78,16 +104,18 @@ export function createEventTime(options: EventTimeOptions, target: () => Release
       const { selected } = batch
       const rowTime = (row: number): number => timeOf(batch, row)
       for (let at = from; at < to; ) {
-        const until = groups.at(timeOf(batch, selected[at] as number))
+        const isOfSame = enter(indexOf(batch, selected[at] as number))
         let end = at + 1
-        while (end < to && timeOf(batch, selected[end] as number) < until) end++
+        while (end < to && isOfSame(indexOf(batch, selected[end] as number))) end++
         groups.add(batch, at, end, rowTime)
         at = end
       }
     },
     mixed: () => {},
     message(message, _timestamp, payload) {
-      target().groups.addRow(makeRow(emitter, message, waiting.timeAt(scanned + payload)))
+      const index = scanned + payload
+      enter(index)
+      target().groups.addRow(makeRow(emitter, message, waiting.timeAt(index)))
       return true
     },
     failed(error) {
@@ -110,18 +138,71 @@ export function createEventTime(options: EventTimeOptions, target: () => Release
     decider.close()
   }
 
+  /** How many of the oldest rows may go. */
+  function due(): number {
+    if (!target().groups.sessions) return waiting.until(times.last)
+    let count = 0
+    for (const run of runs) {
+      if (run.session === UNDECIDED) break
+      count += run.rows
+    }
+    return count
+  }
+
+  /** The watermark has moved: sessions depend on each place where it has been. */
+  function place(sessions: SessionTimes): void {
+    const decide = (): void => {
+      const decided = sessions.takeDecided()
+      const last = runs[runs.length - 1]
+      if (decided !== UNDECIDED && last) last.session = decided
+    }
+    for (; placed < waiting.length && waiting.timeInOrder(placed) <= times.last; placed++) {
+      const session = sessions.place(waiting.timeAt(placed))
+      decide()
+      const last = runs[runs.length - 1]
+      if (last?.session === session) last.rows++
+      else runs.push({ session, rows: 1 })
+    }
+    sessions.pass(times.last)
+    decide()
+  }
+
+  /** Moves the watermark. */
+  function follow(): void {
+    const before = times.last
+    times.follow(now)
+    const { sessions } = target().groups
+    if (sessions && times.last > before) place(sessions)
+  }
+
   function release(): void {
-    const count = waiting.until(times.last)
+    const count = due()
     if (count === 0) return
     const { groups, released } = target()
+    runAt = runEnd = 0
     for (let at = 0; at < count; ) {
       const end = waiting.endOfTexts(at, count)
       if (end > at) releaseTexts(at, end)
-      else groups.addRow(waiting.rowAt(at++) as Row)
+      else {
+        enter(at)
+        groups.addRow(waiting.rowAt(at++) as Row)
+      }
       at = Math.max(at, end)
     }
-    waiting.drop(count)
+    drop(count)
     released(count)
+  }
+
+  function drop(count: number): void {
+    waiting.drop(count)
+    for (let left = Math.min(count, placed); left > 0; ) {
+      const run = runs[0] as SessionRun
+      const rows = Math.min(run.rows, left)
+      run.rows -= rows
+      left -= rows
+      if (run.rows === 0) runs.shift()
+    }
+    placed = Math.max(0, placed - count)
   }
 
   /** After rows have been released: no more wait than may. */
@@ -129,7 +210,7 @@ export function createEventTime(options: EventTimeOptions, target: () => Release
     const over = waiting.length - watermark.maxRows
     if (over <= 0) return
     if (watermark.limitPolicy === 'fail') broken ??= waitingLimit(watermark.maxRows)
-    waiting.drop(over)
+    drop(over)
     discarded('window_limit', over)
   }
 
@@ -146,7 +227,7 @@ export function createEventTime(options: EventTimeOptions, target: () => Release
     }
     if (verdict === 'late') late(() => row, discarded)
     else waiting.addRow(row)
-    times.follow(now)
+    follow()
   }
 
   function takeBroken(): IxionError | null {
@@ -188,7 +269,7 @@ export function createEventTime(options: EventTimeOptions, target: () => Release
     tick(time, out) {
       now = time
       const before = times.last
-      times.follow(now)
+      follow()
       release()
       settle(out)
       if (times.last > before) out.watermark(times.last)
@@ -202,7 +283,7 @@ export function createEventTime(options: EventTimeOptions, target: () => Release
       return times.save(rows)
     },
     load(state) {
-      waiting.drop(waiting.length)
+      drop(waiting.length)
       for (const row of times.load(state)) waiting.addRow(row)
     },
   }
@@ -249,7 +330,7 @@ export function createEventTime(options: EventTimeOptions, target: () => Release
           const text = (): Uint8Array => bytes.slice(rowStarts[row], rowEnds[row])
           late(() => makeRow(emitter, decoder.decode(text())[0] as ValueObject, time), output.discarded)
         }
-        times.follow(now)
+        follow()
       }
       copy()
     },

@@ -69,6 +69,12 @@ export class WaitingRows {
     return this.#times[this.#head + index] as number
   }
 
+  /** The same when rows may have come out of order since. */
+  timeInOrder(index: number): number {
+    this.#sort()
+    return this.timeAt(index)
+  }
+
   /** The row when it came decoded. */
   rowAt(index: number): Row | undefined {
     const at = 2 * (this.#head + index)

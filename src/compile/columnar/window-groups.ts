@@ -19,6 +19,8 @@ import { type Aggregation, emitGroups, resultRow, rowScope } from '../../operato
 import type { WindowSpec } from '../../operators/window/contract.ts'
 import type { SavedGroup, SavedWindow } from '../../operators/window/open-window.ts'
 import { loadRow, saveRow } from '../../operators/window/row-buffer.ts'
+import { otherForm } from '../../operators/window/session.ts'
+import { SessionTimes } from '../../operators/window/session-times.ts'
 import { WindowEnds } from '../../operators/window/tumbling-hopping.ts'
 import { groupAccumulator } from './accumulate.ts'
 import { type Argument, argumentAt, readCell } from './cells.ts'
@@ -52,6 +54,8 @@ export interface WindowResults extends ResultOutput {
 
 export interface WindowGroups {
   readonly operator: Operator
+  /** Of session windows; the others are found by {@link at}. */
+  readonly sessions: SessionTimes | null
   /** The kernel whose scans give ids fastest; another one after the dictionary has grown. */
   kernel(): Kernel
   /** Without it, or where results have no columnar form, they leave as rows. */
@@ -60,9 +64,11 @@ export interface WindowGroups {
   identify(kernel: Kernel, batch: ScannedBatch, count: number): void
   /** The windows of rows at `time` are next; returns up to when a later row is in the same ones. */
   at(time: number): number
+  /** Rows of this session are next. */
+  enter(session: number): void
   /** Selected rows number `from` to `to`, of the windows of {@link at}; `timeOf` where they are not all of its time. */
   add(batch: ScannedBatch, from: number, to: number, timeOf?: (row: number) => number): void
-  /** A decoded row, of the windows of its own time. */
+  /** A decoded row, of the windows of its own time or of the session that was entered. */
   addRow(row: Row): void
   /** After a chunk. */
   finish(): GroupsLeft
@@ -85,6 +91,8 @@ export function createWindowGroups(options: WindowGroupsOptions): WindowGroups {
   let keysKept = maxGroups
   let rowGroups = new Int32Array(0)
   const ends = new WindowEnds(spec)
+  const sessions = spec.kind === 'session' ? new SessionTimes(spec) : null
+  /** By their ends, or by the numbers of their sessions. */
   let panes = new Map<number, Pane>()
   let spare: Pane | null = null
   let held = 0
@@ -99,12 +107,12 @@ export function createWindowGroups(options: WindowGroupsOptions): WindowGroups {
 
   const newPane = (): Pane =>
     new Pane((slots) => calls.map((call, i) => groupAccumulator(call, args[i]?.length === 0, slots)))
-  const paneOf = (end: number): Pane => {
-    let found = panes.get(end)
+  const paneOf = (key: number): Pane => {
+    let found = panes.get(key)
     if (!found) {
       found = spare ?? newPane()
       spare = null
-      panes.set(end, found)
+      panes.set(key, found)
     }
     return found
   }
@@ -120,6 +128,10 @@ export function createWindowGroups(options: WindowGroupsOptions): WindowGroups {
     const covering = ends.covering(rowTime)
     open = covering.map(paneOf)
     return ends.unchangedUntil(rowTime, covering)
+  }
+
+  function enter(session: number): void {
+    open = [paneOf(session)]
   }
 
   function noRoom(): number {
@@ -206,7 +218,7 @@ export function createWindowGroups(options: WindowGroupsOptions): WindowGroups {
   }
 
   function addRow(row: Row): void {
-    at(row.timestamp)
+    if (!sessions) at(row.timestamp)
     const last = open[open.length - 1]
     if (!last) {
       unwanted++
@@ -254,12 +266,16 @@ export function createWindowGroups(options: WindowGroupsOptions): WindowGroups {
     return makeRow(emitter, message, pane.times[group] as number)
   }
 
-  function fire(out: Emit): void {
+  function fireNext(out: Emit): void {
     const end = ends.next as number
     const window = { start: ends.start(end), end, trigger: end }
-    const fired = panes.get(end)
-    panes.delete(end)
     ends.advance()
+    fire(end, window, out)
+  }
+
+  function fire(key: number, window: WindowRange, out: Emit): void {
+    const fired = panes.get(key)
+    panes.delete(key)
     if (fired?.error) out.fail(fired.error, 0)
     else emit(fired, window, out)
     if (!fired) return
@@ -301,9 +317,13 @@ export function createWindowGroups(options: WindowGroupsOptions): WindowGroups {
   }
 
   function fireDue(now: number, out: Emit): void {
+    if (sessions) {
+      for (const { session, window } of sessions.ended.splice(0)) fire(session, window, out)
+      return
+    }
     if (held === 0) ends.skipTo(now)
     while (ends.next !== null && ends.next <= now) {
-      fire(out)
+      fireNext(out)
       if (held === 0) ends.skipTo(now)
     }
   }
@@ -331,6 +351,7 @@ export function createWindowGroups(options: WindowGroupsOptions): WindowGroups {
     open(c) {
       context = c
       ends.setZone(c.timezone)
+      sessions?.setZone(c.timezone)
       if (spec.eventTime) return
       if (ends.next === null) ends.begin(c.now(), c.timezone)
       c.wakeAt(ends.next)
@@ -350,10 +371,15 @@ export function createWindowGroups(options: WindowGroupsOptions): WindowGroups {
       if (spec.eventTime) fireDue(rowTime, out)
       out.watermark(rowTime)
     },
-    save: () => ({ ends: ends.save(), panes: [...panes].filter(([, p]) => p.rows > 0 || p.size > 0).map(savePane) }),
+    save: () => ({
+      ends: sessions ? sessions.save() : ends.save(),
+      panes: [...panes].filter(([, p]) => p.rows > 0 || p.size > 0).map(savePane),
+    }),
     load(state) {
       const s = state as { ends: State; panes: SavedWindow[] }
-      ends.load(s.ends)
+      if (sessions && s.panes === undefined) throw otherForm()
+      if (sessions) sessions.load(s.ends)
+      else ends.load(s.ends)
       panes = new Map()
       held = 0
       for (const saved of s.panes) {
@@ -372,6 +398,7 @@ export function createWindowGroups(options: WindowGroupsOptions): WindowGroups {
 
   return {
     operator,
+    sessions,
     kernel: () => allKeys().kernel,
     connect(to) {
       output = to
@@ -381,6 +408,7 @@ export function createWindowGroups(options: WindowGroupsOptions): WindowGroups {
       if (keys.length > 0) allKeys().identify(kernel, batch, count)
     },
     at,
+    enter,
     add,
     addRow,
     finish,

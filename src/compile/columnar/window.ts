@@ -1,5 +1,5 @@
 /**
- * Tumbling and hopping windows that keep accumulators, fed with undecoded payloads: which plans have this form, and the way of a
+ * Tumbling, hopping and event-time session windows that keep accumulators, fed with undecoded payloads: which plans have this form, and the way of a
  * payload's rows into the groups of their windows (window-groups.ts), in event time by way of the watermark (event-time.ts).
  */
 import type { ChunkOutput } from '../../core/columnar-output.ts'
@@ -171,10 +171,13 @@ function planWindow(plan: LogicalPlan, environment: ColumnarWindowEnvironment): 
 
 const typesOf = (rows: { readonly columns: readonly WantedColumn[] }) => rows.columns.map((c) => c.type)
 
-function isPlain({ window, filter }: WindowNode): boolean {
-  const isAligned =
-    window.kind === 'tumbling' || (window.kind === 'hopping' && window.length <= window.interval * MAX_OPEN_WINDOWS)
-  return isAligned && filter === null && window.when === null && window.partition.length === 0
+function isPlain({ window, filter, eventTime }: WindowNode): boolean {
+  const { kind, length, interval } = window
+  const hasForm =
+    kind === 'tumbling' ||
+    (kind === 'hopping' && length <= interval * MAX_OPEN_WINDOWS) ||
+    (kind === 'session' && eventTime && interval > 0)
+  return hasForm && filter === null && window.when === null && window.partition.length === 0
 }
 
 function sendsMeta(root: PlanNode): boolean {

@@ -2,6 +2,7 @@
  * Session windows (spec/sql.md 3.6, 3.11): rows closer together than the timeout are one session; an aligned tick every
  * maximum cuts a session that has lasted at least that long.
  */
+import { IxionError } from '../../core/errors.ts'
 import type { Emit, Operator, OperatorContext, State } from '../contract.ts'
 import { alignedEnd, nextEnd, unitMs } from './align.ts'
 import type { WindowSpec } from './contract.ts'
@@ -155,10 +156,18 @@ function eventTimeSession(spec: WindowSpec, name: string, content: WindowContent
     },
     save: () => ({ rows: content.save(), cut }),
     load(state) {
-      const s = state as { rows: State; cut: number | null }
+      const s = state as { rows?: State; cut: number | null }
+      if (s.rows === undefined) throw otherForm()
       content.load(s.rows)
       scan = null
       cut = s.cut === null ? null : Number(s.cut)
     },
   }
+}
+
+/** Rows cannot be made of aggregates, nor aggregates that are in progress be told from what comes next. */
+export function otherForm(): IxionError {
+  return new IxionError('STORAGE', 'the saved state of the session window was made for another form of the rule', {
+    hint: 'Define stream and rule as they were when it was saved, or delete the rule and create it again to start without it.',
+  })
 }
