@@ -1,4 +1,4 @@
-import { civilOf, daysFromCivil, fromLocal, zoneOffset } from '../../core/time-zone.ts'
+import { fromLocal, zoneOffset } from '../../core/time-zone.ts'
 
 export type WindowUnit = 'dd' | 'hh' | 'mi' | 'ss' | 'ms'
 
@@ -10,26 +10,44 @@ const parentMs: Record<Exclude<WindowUnit, 'dd'>, number> = { ms: 1000, ss: 60_0
 /**
  * The first boundary after `now` (epoch ms) of windows of `n` units in the local time of `zone` (spec/sql.md 3.1): the next
  * multiple of n units counted from the start of the local day, hour, minute or second; for days, local midnight after n days.
- * Strictly after now (D1).
+ * Strictly after now (D1). Where clocks are put back or forward on the way, at most n units after it.
  */
 export function alignedEnd(now: number, n: number, unit: WindowUnit, zone: string): number {
-  const offset = zoneOffset(now, zone)
-  const local = now + offset
-  if (unit === 'dd') {
-    const { year, month, day } = civilOf(local)
-    return fromLocal((daysFromCivil(year, month, day) + n) * unitMs.dd, zone)
-  }
+  const local = now + zoneOffset(now, zone)
+  if (unit === 'dd') return dayStart(Math.floor(local / unitMs.dd) + n, zone)
   const parent = parentMs[unit]
   const base = Math.floor(local / parent) * parent
   const size = n * unitMs[unit]
-  return fromLocal(base + (Math.floor((local - base) / size) + 1) * size, zone)
+  const boundary = base + (Math.floor((local - base) / size) + 1) * size
+  const end = fromLocal(boundary, zone)
+  return end > now && end <= now + size ? end : now + boundary - local
 }
 
 /**
  * The boundary after `end` of windows that follow each other every `n` units: exact multiples, except that days keep to local
- * midnight when daylight saving changes.
+ * midnight when daylight saving changes. Below 0, `n` counts back.
  */
 export function nextEnd(end: number, n: number, unit: WindowUnit, zone: string): number {
   if (unit !== 'dd') return end + n * unitMs[unit]
-  return fromLocal(end + zoneOffset(end, zone) + n * unitMs.dd, zone)
+  // Rounded: where clocks skip midnight the day begins later.
+  const day = Math.round((end + zoneOffset(end, zone)) / unitMs.dd) + n
+  const next = dayStart(day, zone)
+  // A zone that crosses the date line skips a whole day.
+  if (n > 0) return next > end ? next : dayStart(day + 1, zone)
+  return next < end ? next : dayStart(day - 1, zone)
+}
+
+/** The first of the boundaries every `n` units from `end` on that is after `time`, without a step for each. */
+export function firstEndAfter(time: number, end: number, n: number, unit: WindowUnit, zone: string): number {
+  const steps = Math.floor((time - end) / (n * unitMs[unit]))
+  let next = steps > 1 ? nextEnd(end, (steps - 1) * n, unit, zone) : end
+  while (next <= time) next = nextEnd(next, n, unit, zone)
+  return next
+}
+
+/** When a local day begins: at midnight, or at the change of clocks that skips it. */
+function dayStart(day: number, zone: string): number {
+  const midnight = day * unitMs.dd
+  const start = fromLocal(midnight, zone)
+  return start + Math.max(0, midnight - (start + zoneOffset(start, zone)))
 }
