@@ -110,6 +110,13 @@ describe('createValidator', () => {
 })
 
 describe('createTimestampReader', () => {
+  test('refuses times beyond the range of dates, which are in another unit', () => {
+    const read = createTimestampReader(stream('ts'))
+    expect(read({ ts: 8.64e15 })).toBe(8.64e15)
+    for (const ts of [8.64e15 + 1, -8.65e15, 1_700_000_000_000_000_000n, 1e300]) {
+      expect(() => read({ ts })).toThrow('ms is beyond the range of dates')
+    }
+  })
   const stream = (timestamp?: string, timestampFormat?: string): CheckedStream => ({
     fields: null,
     options: { timestamp, timestampFormat },

@@ -179,6 +179,13 @@ function structOf(value: Value): ValueObject {
   throw new RowError(`invalid data type for ${value}, expect map but found ${found}`)
 }
 
+/** Farther from 1970 than this there are no dates: the unit is another one. ms */
+const DATE_LIMIT = 8.64e15
+
+export function isEventTime(time: number): boolean {
+  return time <= DATE_LIMIT && time >= -DATE_LIMIT
+}
+
 /**
  * Reads a row's event time, epoch ms, from the stream's TIMESTAMP column; throws RowError when the row has none.
  * Throws IxionError SQL_PLAN when the stream names no such column.
@@ -194,7 +201,9 @@ export function createTimestampReader(stream: CheckedStream, context: TimeContex
       throw new RowError(`cannot find timestamp field ${timestamp} in tuple ${goText(row)}`, 'DECODE')
     }
     try {
-      return Number(toEpochMs(value, context, timestampFormat))
+      const time = Number(toEpochMs(value, context, timestampFormat))
+      if (!isEventTime(time)) throw new RowError(`${time} ms is beyond the range of dates`)
+      return time
     } catch (error) {
       throw new RowError(
         `cannot convert timestamp field ${timestamp} to timestamp with error ${messageOf(error)}`,

@@ -159,6 +159,48 @@ function operatorCounters(engine: Engine): Record<string, unknown> {
   return Object.fromEntries(own)
 }
 
+describe('event time that jumps', () => {
+  const aggregates = 'SELECT max(ts) AS ts, window_end() AS until FROM demo GROUP BY id, WINDOW'
+  const rowsOnly = 'SELECT ts, window_end() AS until FROM demo GROUP BY WINDOW'
+  it.each([aggregates, rowsOnly])(
+    'reaches every window with rows, and passes over the others at once: %s',
+    async (sql) => {
+      for (const [window, ends] of [
+        ['tumblingwindow(ss, 10)', [10_000]],
+        ['hoppingwindow(ss, 10, 5)', [5000, 10_000]],
+      ] as const) {
+        const random = seeded(3)
+        // Up to thousands of windows, and once a time that no clock shows.
+        let time = 1_700_000_000_000
+        const times = Array.from({ length: 60 }, () => {
+          time += random.pick([1, 4000, 60_000, 9_990_000, 50_000_000, 3e10])
+          return time
+        })
+        times.push(8e15)
+        const want = times.slice(0, -1).flatMap((ts) => {
+          const size = ends[0] as number
+          const first = Math.floor(ts / size) * size + size
+          return ends.map((_, i) => ({ ts, until: first + i * size }))
+        })
+        for (const emits of ['bytes', 'rows'] as const) {
+          const { source, sink } = await run(emits, false, {
+            sql: sql.replace('WINDOW', window),
+            action: { sendSingle: true },
+            stream: ', TIMESTAMP="ts"',
+            options: { isEventTime: true, lateTolerance: 0 },
+          })
+          const rows = times.map((ts) => ({ id: String(ts), ts }))
+          await (emits === 'bytes' ? source.json(rows) : source.rows(rows))
+          await settle()
+          const got = sink.sent.flatMap((text) => JSON.parse(text) as { ts?: number })
+          const sorted = want.toSorted((a, b) => a.until - b.until || a.ts - b.ts)
+          expect(got.filter((row) => row.ts !== undefined)).toEqual(sorted)
+        }
+      }
+    },
+  )
+})
+
 describe('a rule that stops at a limit of its window', () => {
   const sql = 'SELECT id, count(*) AS n FROM demo GROUP BY id, tumblingwindow(ss, 10)'
   const time = 1_700_000_000_000

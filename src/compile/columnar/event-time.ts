@@ -9,6 +9,7 @@ import type { IxionError } from '../../core/errors.ts'
 import { makeRow, type Row } from '../../core/row.ts'
 import type { ValueObject } from '../../core/values.ts'
 import type { Decoder } from '../../formats/contract.ts'
+import { isEventTime } from '../../formats/schema-check.ts'
 import type { ScannedBatch } from '../../kernel/kernel.ts'
 import type { Emit, Operator, OperatorContext } from '../../operators/contract.ts'
 import { StreamTimes, type WatermarkOptions, waitingLimit } from '../../operators/watermark.ts'
@@ -22,7 +23,7 @@ export interface EventTimeOptions {
   readonly watermark: WatermarkOptions
   readonly emitter: string
   readonly decoder: Decoder
-  /** Number of the scanned column with the time; only int64 values of it are read from there. */
+  /** Number of the scanned column with the time; only int64 values within the range of dates are read from there. */
   readonly timeColumn: number
   /** Event time of a decoded row; throws RowError. */
   readonly timestampOf: (message: ValueObject) => number
@@ -307,12 +308,12 @@ export function createEventTime(options: EventTimeOptions, target: () => Release
       }
       for (let i = from; i < to; i++) {
         const row = selected[i] as number
-        if (kinds[row] !== INT) {
+        const time = numbers[row] as number
+        if (kinds[row] !== INT || !isEventTime(time)) {
           copy()
           refuse(row)
           continue
         }
-        const time = numbers[row] as number
         const verdict = times.see(emitter, time, now)
         if (verdict === 'inTime') {
           if (end === start) {

@@ -21,7 +21,7 @@ import type { SavedGroup, SavedWindow } from '../../operators/window/open-window
 import { loadRow, saveRow } from '../../operators/window/row-buffer.ts'
 import { otherForm } from '../../operators/window/session.ts'
 import { SessionTimes } from '../../operators/window/session-times.ts'
-import { WindowEnds } from '../../operators/window/tumbling-hopping.ts'
+import { firstFilledOf, WindowEnds } from '../../operators/window/tumbling-hopping.ts'
 import { groupAccumulator } from './accumulate.ts'
 import { type Argument, argumentAt, readCell } from './cells.ts'
 import { GroupKeys } from './group-keys.ts'
@@ -321,10 +321,11 @@ export function createWindowGroups(options: WindowGroupsOptions): WindowGroups {
       for (const { session, window } of sessions.ended.splice(0)) fire(session, window, out)
       return
     }
-    if (held === 0) ends.skipTo(now)
-    while (ends.next !== null && ends.next <= now) {
+    const firstFilled = firstFilledOf(panes)
+    for (;;) {
+      ends.skipTo(now, firstFilled)
+      if (ends.next === null || ends.next > now) return
       fireNext(out)
-      if (held === 0) ends.skipTo(now)
     }
   }
 

@@ -10,7 +10,7 @@ import { type GroupStates, groupStates } from './group-states.ts'
 import { OpenWindow, type SavedGroup, type SavedWindow } from './open-window.ts'
 import { loadRow, RowBuffer, saveRow } from './row-buffer.ts'
 import { rowsOf } from './support.ts'
-import { WindowEnds } from './tumbling-hopping.ts'
+import { firstFilledOf, WindowEnds } from './tumbling-hopping.ts'
 
 /** With more known keys than this, and than twice the groups of a window, those of no open window are forgotten. */
 const MANY_KEYS = 1024
@@ -174,10 +174,11 @@ export function accumulatingWindow(spec: WindowSpec, aggregation: Aggregation): 
     }
   }
   const fireDue = (time: number, out: Emit): void => {
-    if (held === 0) ends.skipTo(time)
-    while (ends.next !== null && ends.next <= time) {
+    const firstFilled = firstFilledOf(panes)
+    for (;;) {
+      ends.skipTo(time, firstFilled)
+      if (ends.next === null || ends.next > time) return
       fire(out)
-      if (held === 0) ends.skipTo(time)
     }
   }
 

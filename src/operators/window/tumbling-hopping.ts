@@ -3,7 +3,7 @@
  * A tumbling window is a hopping window whose hop is its length.
  */
 import type { Emit, Operator, OperatorContext, State } from '../contract.ts'
-import { alignedEnd, nextEnd, unitMs } from './align.ts'
+import { alignedEnd, firstEndAfter, nextEnd, unitMs } from './align.ts'
 import type { WindowSpec } from './contract.ts'
 import { rowsOf, type WindowContent } from './support.ts'
 
@@ -48,25 +48,25 @@ export class WindowEnds {
 
   /** Ends of the windows a row at `time` is in, oldest first, of those that have not fired. */
   covering(time: number): number[] {
+    const { kind, unit } = this.#spec
+    let end = firstEndAfter(time, this.next as number, this.#hop, unit, this.#zone)
+    if (kind === 'tumbling') return [end]
     const covering: number[] = []
-    const { unit } = this.#spec
-    let end = this.next as number
-    if (this.#spec.kind === 'tumbling') {
-      while (end <= time) end = nextEnd(end, this.#hop, unit, this.#zone)
-      return [end]
-    }
-    for (; this.left(end) <= time; end = nextEnd(end, this.#hop, unit, this.#zone)) if (time < end) covering.push(end)
+    for (; this.left(end) <= time; end = nextEnd(end, this.#hop, unit, this.#zone)) covering.push(end)
     return covering
   }
 
   /** Up to when later rows are in the same windows as one at `time`, which is in those that end at `covering`. */
   unchangedUntil(time: number, covering: readonly number[]): number {
     const [first = Number.POSITIVE_INFINITY] = covering
-    if (this.#spec.kind === 'tumbling') return first
-    const { unit } = this.#spec
-    let end = covering[covering.length - 1] ?? (this.next as number)
-    while (this.left(end) <= time) end = nextEnd(end, this.#hop, unit, this.#zone)
-    return Math.min(first, this.left(end))
+    const { kind, unit } = this.#spec
+    if (kind === 'tumbling') return first
+    const last = covering[covering.length - 1]
+    const next =
+      last === undefined
+        ? firstEndAfter(time, this.next as number, this.#hop, unit, this.#zone)
+        : nextEnd(last, this.#hop, unit, this.#zone)
+    return Math.min(first, this.left(next))
   }
 
   advance(): void {
@@ -85,13 +85,29 @@ export class WindowEnds {
     this.previous = Number(previous)
   }
 
-  /** Jumps over windows that would all be empty, to the last one at or before `time`. */
-  skipTo(time: number): void {
-    const hop = this.#hop * unitMs[this.#spec.unit]
-    if (this.next === null || this.#spec.unit === 'dd' || time - this.next < hop * MAX_CATCH_UP) return
-    const skipped = Math.floor((time - this.next) / hop)
-    this.previous = this.next + (skipped - 1) * hop
-    this.next = this.previous + hop
+  /**
+   * Jumps over windows that would all be empty, when they are very many: to the last one at or before `time`, or to the first
+   * that has rows; `firstFilled` tells the end of that one, from an end on.
+   */
+  skipTo(time: number, firstFilled: (from: number) => number): void {
+    const { unit } = this.#spec
+    const { next } = this
+    if (next === null || time - next < this.#hop * unitMs[unit] * MAX_CATCH_UP) return
+    const after = firstEndAfter(Math.min(time, firstFilled(next)), next, this.#hop, unit, this.#zone)
+    const last = nextEnd(after, -this.#hop, unit, this.#zone)
+    if (last <= next) return
+    this.next = last
+    this.previous = nextEnd(last, -this.#hop, unit, this.#zone)
+  }
+}
+
+/** For {@link WindowEnds.skipTo}, while windows only leave: the earliest of the open ones, by their ends. */
+export function firstFilledOf(open: ReadonlyMap<number, unknown>): (from: number) => number {
+  let ends: number[] | null = null
+  return (from) => {
+    ends ??= [...open.keys()].sort((a, b) => b - a)
+    while (ends.length > 0 && (ends[ends.length - 1] as number) < from) ends.pop()
+    return ends[ends.length - 1] ?? Number.POSITIVE_INFINITY
   }
 }
 
@@ -108,10 +124,13 @@ export function tumblingOrHopping(spec: WindowSpec, name: string, content: Windo
     content.release(spec.kind === 'tumbling' ? to : content.lowerBound(ends.left(ends.next as number)), out)
   }
   const fireDue = (time: number, out: Emit): void => {
-    if (content.length === 0) ends.skipTo(time)
-    while (ends.next !== null && ends.next <= time) {
+    /** The end of the first window that the oldest row is in. */
+    const firstFilled = (): number =>
+      content.length === 0 ? Number.POSITIVE_INFINITY : (ends.covering(content.timestampAt(0))[0] ?? 0)
+    for (;;) {
+      ends.skipTo(time, firstFilled)
+      if (ends.next === null || ends.next > time) return
       fire(out)
-      if (content.length === 0) ends.skipTo(time)
     }
   }
 
