@@ -88,6 +88,13 @@ describe('a watermark', () => {
     )
   })
 
+  it('counts only rows that are not due for the limit, however many come together', () => {
+    const d = drive(create({ lateTolerance: 2, maxRows: 3, coalesce: true }), manualClock())
+    d.push(rowsBatch([1, 2, 3, 4, 5, 6, 7, 8].map((time) => row(time))))
+    expect(shown(d)).toEqual([1, 2, 3, 4, 5, 6, 'w6'])
+    expect(Object.fromEntries(d.discarded)).toEqual({})
+  })
+
   it('drops the oldest waiting row beyond its limit', () => {
     const d = drive(create({ lateTolerance: 100, maxRows: 2 }), manualClock())
     push(d, 1, 2, 3)

@@ -190,6 +190,11 @@ export function watermarkOperator(options: WatermarkOptions): Operator {
     }
     if (at === waiting.length) waiting.push(row)
     else waiting.splice(at, 0, row)
+    if (waiting.length > maxRows && options.coalesce) {
+      // Those that are due only stay until all that come together have been seen.
+      const due = release()
+      if (due.length) out.batch(rowsBatch(due))
+    }
     if (waiting.length > maxRows) {
       if (options.limitPolicy === 'fail') throw waitingLimit(maxRows)
       waiting.shift()

@@ -72,6 +72,8 @@ export function createEventTime(options: EventTimeOptions, target: () => Release
   let output: EventTimeOutput
   let now = 0
   let broken: IxionError | null = null
+  /** The watermark up to which rows have been released. */
+  let released = Number.NEGATIVE_INFINITY
 
   /** In front of session windows: the sessions of the oldest rows, which the watermark has reached, in runs. */
   const runs: SessionRun[] = []
@@ -176,10 +178,17 @@ export function createEventTime(options: EventTimeOptions, target: () => Release
     if (sessions && times.last > before) place(sessions)
   }
 
+  /** When the watermark has moved on. */
+  function releaseNew(): void {
+    if (times.last === released) return
+    release()
+  }
+
   function release(): void {
+    released = times.last
     const count = due()
     if (count === 0) return
-    const { groups, released } = target()
+    const { groups, released: passOn } = target()
     runAt = runEnd = 0
     for (let at = 0; at < count; ) {
       const end = waiting.endOfTexts(at, count)
@@ -191,7 +200,7 @@ export function createEventTime(options: EventTimeOptions, target: () => Release
       at = Math.max(at, end)
     }
     drop(count)
-    released(count)
+    passOn(count)
   }
 
   function drop(count: number): void {
@@ -206,8 +215,9 @@ export function createEventTime(options: EventTimeOptions, target: () => Release
     placed = Math.max(0, placed - count)
   }
 
-  /** After rows have been released: no more wait than may. */
-  function limit(discarded: EventTimeOutput['discarded']): void {
+  /** No more rows wait than may; those that are due do not. */
+  function enforce(discarded: EventTimeOutput['discarded']): void {
+    release()
     const over = waiting.length - watermark.maxRows
     if (over <= 0) return
     if (watermark.limitPolicy === 'fail') broken ??= waitingLimit(watermark.maxRows)
@@ -227,7 +237,10 @@ export function createEventTime(options: EventTimeOptions, target: () => Release
       return
     }
     if (verdict === 'late') late(() => row, discarded)
-    else waiting.addRow(row)
+    else {
+      waiting.addRow(row)
+      if (waiting.length > watermark.maxRows) enforce(discarded)
+    }
     follow()
   }
 
@@ -261,8 +274,7 @@ export function createEventTime(options: EventTimeOptions, target: () => Release
       const before = times.last
       const discarded = (reason: LateReason, events: number): void => out.discard(reason, events)
       for (const row of batch.rows) receiveRow(row, discarded)
-      release()
-      limit(discarded)
+      releaseNew()
       settle(out)
       if (times.last > before) out.watermark(times.last)
       context.wakeAt(times.nextMove(now))
@@ -271,7 +283,7 @@ export function createEventTime(options: EventTimeOptions, target: () => Release
       now = time
       const before = times.last
       follow()
-      release()
+      releaseNew()
       settle(out)
       if (times.last > before) out.watermark(times.last)
       context.wakeAt(times.nextMove(now))
@@ -286,6 +298,7 @@ export function createEventTime(options: EventTimeOptions, target: () => Release
     load(state) {
       drop(waiting.length)
       for (const row of times.load(state)) waiting.addRow(row)
+      released = times.last
     },
   }
 
@@ -322,6 +335,10 @@ export function createEventTime(options: EventTimeOptions, target: () => Release
           }
           end = rowEnds[row] as number
           waiting.addText((rowStarts[row] as number) + moved, end + moved, time)
+          if (waiting.length > watermark.maxRows) {
+            copy()
+            enforce(output.discarded)
+          }
         } else {
           copy()
           if (verdict === 'tooEarly') {
@@ -345,10 +362,7 @@ export function createEventTime(options: EventTimeOptions, target: () => Release
       }
       receiveRow(makeRow(emitter, message, time), output.discarded)
     },
-    release() {
-      release()
-      limit(output.discarded)
-    },
+    release: releaseNew,
     finish() {
       context.wakeAt(times.nextMove(now))
       return { watermark: times.last, broken: takeBroken() }
