@@ -5,7 +5,7 @@
  */
 import type { ResultOutput } from '../../core/columnar-output.ts'
 import { TEXT, TRUE } from '../../core/columns.ts'
-import type { IxionError } from '../../core/errors.ts'
+import type { IxionError, RowError } from '../../core/errors.ts'
 import { quoteJson } from '../../core/json-encode.ts'
 import { makeRow, type Row, type WindowRange } from '../../core/row.ts'
 import { encodeUtf8 } from '../../core/utf8.ts'
@@ -14,7 +14,7 @@ import type { Decoder } from '../../formats/contract.ts'
 import type { Kernel, ScannedBatch } from '../../kernel/kernel.ts'
 import { asRowError, inClause } from '../../operators/condition.ts'
 import type { Emit, Operator, OperatorContext, State } from '../../operators/contract.ts'
-import { groupKey, groupLimit } from '../../operators/group.ts'
+import { groupKey, groupLimit, tooManyGroups } from '../../operators/group.ts'
 import { type Aggregation, emitGroups, resultRow, rowScope } from '../../operators/window/aggregation.ts'
 import type { WindowSpec } from '../../operators/window/contract.ts'
 import type { SavedGroup, SavedWindow } from '../../operators/window/open-window.ts'
@@ -273,10 +273,18 @@ export function createWindowGroups(options: WindowGroupsOptions): WindowGroups {
     fire(end, window, out)
   }
 
+  /** A session with too many groups fails as a whole, as any window of rows does; the others do without the rows that had no room. */
+  function failureOf(fired: Pane): RowError | null {
+    if (!sessions || fired.overflow === 0) return fired.error
+    fired.overflow = 0
+    return fired.error ?? asRowError(tooManyGroups(maxGroups, 'dropOldest'))
+  }
+
   function fire(key: number, window: WindowRange, out: Emit): void {
     const fired = panes.get(key)
     panes.delete(key)
-    if (fired?.error) out.fail(fired.error, 0)
+    const failure = fired ? failureOf(fired) : null
+    if (failure) out.fail(failure, 0)
     else emit(fired, window, out)
     if (!fired) return
     held -= fired.rows
