@@ -202,8 +202,16 @@ function isAscending(ranges: Uint32Array): boolean {
 
 /** Ascending, and no more than half of what lies between the first and the last text is something else. */
 function isDense(ranges: Uint32Array): boolean {
-  if (!isAscending(ranges)) return false
-  return (ranges[ranges.length - 1] as number) - (ranges[0] as number) <= 2 * lengthOf(ranges)
+  const first = ranges[0] as number
+  let end = first
+  let length = 0
+  for (let i = 0; i < ranges.length; i += 2) {
+    const start = ranges[i] as number
+    if (start < end) return false
+    end = ranges[i + 1] as number
+    length += end - start
+  }
+  return end - first <= 2 * length
 }
 
 function lengthOf(ranges: Uint32Array): number {
