@@ -33,6 +33,7 @@ export class Stage implements Receiver, Emit {
   readonly #next: Receiver
   readonly #environment: StageEnvironment
   #timer: Timer | null = null
+  #broken = false
   #inputsLeft: number
 
   constructor(operator: Operator, metrics: NodeMetrics, next: Receiver, environment: StageEnvironment, inputs: number) {
@@ -67,10 +68,13 @@ export class Stage implements Receiver, Emit {
     this.#guard(() => this.operator.tick?.(this.#environment.clock.now(), this))
   }
 
+  /** An operator that broke is in no state to give results; what still comes to it is counted when the rule stops. */
   #guard(run: () => void): void {
+    if (this.#broken) return
     try {
       run()
     } catch (error) {
+      this.#broken = true
       this.metrics.exception(messageOf(error))
       this.#environment.broken(this.metrics.name, error)
     }

@@ -203,7 +203,8 @@ describe('event time that jumps', () => {
 describe('a rule that stops at a limit of its window', () => {
   const sql = 'SELECT id, count(*) AS n FROM demo GROUP BY id, tumblingwindow(ss, 10)'
   const time = 1_700_000_000_000
-  const rows = Array.from({ length: 9 }, (_, i) => ({ ts: time + i, id: `d${i % 4}` }))
+  // The last one ends the window.
+  const rows = Array.from({ length: 9 }, (_, i) => ({ ts: time + i + (i === 8 ? 30_000 : 0), id: `d${i % 4}` }))
   it.each([
     ['groups', sql, { groupLimit: 3 }, ''],
     ['groups in event time', sql, { groupLimit: 3, isEventTime: true, lateTolerance: 0 }, ', TIMESTAMP="ts"'],
@@ -211,7 +212,7 @@ describe('a rule that stops at a limit of its window', () => {
   ])('%s: says what rows say, and counts every event', async (_title, statement, options, stream) => {
     const messages: string[] = []
     for (const emits of ['bytes', 'rows'] as const) {
-      const { source, engine } = await run(emits, false, {
+      const { source, sink, engine } = await run(emits, false, {
         sql: statement,
         stream,
         options: { limitPolicy: 'fail', ...options },
@@ -221,6 +222,7 @@ describe('a rule that stops at a limit of its window', () => {
       const ledger = engine.ruleLedger('r').rule
       expect(ledger).toMatchObject({ emitted: 0, inFlight: 0 })
       expect(imbalance(ledger)).toBe(0)
+      expect(sink.sent).toEqual([])
       // Rows need no decoder: operators have other numbers.
       messages.push(engine.ruleStatus('r').message.replace(/^operator \d+_/, 'operator _'))
     }
