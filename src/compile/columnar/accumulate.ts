@@ -199,7 +199,7 @@ const MAX = 2
 
 /**
  * How a group's value is kept is told by its count: n > 0 float64 values, -n < 0 int64 values, 0 = none yet, or GENERAL: in the
- * function's own accumulator.
+ * function's own accumulator. Of an extreme only the sign matters.
  */
 const GENERAL = Number.NEGATIVE_INFINITY
 
@@ -279,9 +279,10 @@ function numeric(call: AggregateCall, operation: number, slots: Slots): GroupAcc
           const count = data[at + 1] as number
           if (!int64 && count > 0) {
             const old = data[at] as number
-            if (operation === SUM) data[at] = old + value
-            else if (operation === MIN ? value < old : value > old) data[at] = value
-            data[at + 1] = count + 1
+            if (operation === SUM) {
+              data[at] = old + value
+              data[at + 1] = count + 1
+            } else if (operation === MIN ? value < old : value > old) data[at] = value
             continue
           }
           if (addPlainly(group, value, int64 && kind === INT)) continue
