@@ -25,13 +25,22 @@ export const window: Bench = {
         results: (n) => n / 10 + (processingTime ? 1 : 0),
       }
     }
+    const sizes = [100, 1000, 10_000, 100_000]
     return [true, false].flatMap((processingTime) => {
       const time = processingTime ? 'processing time' : 'event time'
       const budgets = processingTime ? [{ figure: 'eventsPerCpuSecond', atLeast: 6_000_000 }] : []
       return [
         warmMeasure(settings, `10,000 devices, ${time}`, job(10_000, 10, processingTime), budgets),
         flatOverEvents(settings, `1,000 devices, ${time}`, job(1000, 1, processingTime)),
-        flatOver(settings, `10 s, ${time}`, 'groups', [100, 1000, 10_000, 100_000], (n) => job(n, 10, processingTime)),
+        flatOver(settings, `10 s, ${time}`, 'groups', sizes, (n) => job(n, 10, processingTime)),
+        flatOver(
+          settings,
+          `10 s, ${time}, another order in each round`,
+          'groups',
+          sizes,
+          (n) => ({ ...job(n, 10, processingTime), shuffled: true }),
+          [],
+        ),
       ]
     })
   },

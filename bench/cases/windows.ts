@@ -18,8 +18,10 @@ export interface WindowJob {
   readonly streams?: readonly string[]
   /** Processing time, with the clock where the events are. Default: event time. */
   readonly processingTime?: boolean
-  /** Every device comes once in so many events of a stream, each time in another order. */
+  /** Every device comes once in so many events of a stream, in the same scattered order each time, as devices that report regularly do. */
   readonly devices: number
+  /** Each time in another order: no memory is visited in the order of the last time. */
+  readonly shuffled?: boolean
   /** Time between two events of a stream, ms; may be a fraction. */
   readonly step: number
   /** A silence of `ms` after every so many events of a stream. */
@@ -80,6 +82,7 @@ export function flatOver(
   what: string,
   sizes: readonly number[],
   jobOf: (size: number) => WindowJob,
+  budgets: readonly Budget[] = flatBudget,
 ): Measure {
   const jobs = sizes.map((size) => {
     const given = jobOf(size)
@@ -88,7 +91,7 @@ export function flatOver(
   return {
     name: `${name}, flat over ${what}`,
     events: Math.max(...jobs.map((j) => j.given.events)),
-    budgets: flatBudget,
+    budgets,
     async run(bundle) {
       const rounds: Figures[] = []
       for (let i = 0; i < ROUNDS; i++) {
@@ -200,7 +203,7 @@ function writeFeed(path: string, streams: readonly string[], job: WindowJob): Fe
       let text = ''
       for (let k = i; k < i + perBlock; k++) {
         // Streams of one job have the same order.
-        if (s === 0 && k % job.devices === 0) shuffle()
+        if (s === 0 && k % job.devices === 0 && (k === 0 || job.shuffled)) shuffle()
         text += line(k, timeOf(k))
       }
       write(s, text, perBlock, timeOf(i + perBlock - 1))
