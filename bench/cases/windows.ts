@@ -40,7 +40,7 @@ const SAMPLES = 100
  * Processes a flatness is made of; each cost is the median of theirs. A ratio of single runs would say how unsteady the machine
  * is: of four costs one is always dear by chance.
  */
-const ROUNDS = 3
+const ROUNDS = 7
 
 /** Cost per event over ten hundredths of the run in different places, over its first and last tenth, and over all of it. */
 export function flatOverEvents(settings: BenchSettings, name: string, given: WindowJob): Measure {

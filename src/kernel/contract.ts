@@ -80,6 +80,8 @@ export interface Kernel {
   encode(job: EncodeJob, from: number, to: number, write: WriteRows): number
   /** Present on a kernel that was made with one. */
   readonly dictionary: KernelDictionary | null
+  /** Of the last scan: its memory is laid out for them. */
+  readonly settings: ScanSettings | null
   readonly memoryBytes: number
   readonly heapBase: number
 }

@@ -105,15 +105,20 @@ const KEEP_BYTES = 16 * 1024 * 1024
 
 const failureCodes: readonly FailureCode[] = ['syntax', 'syntax', 'notAnObject', 'tooDeep', 'undecided']
 
+/** The one that was used last at the end. */
 const idle: Kernel[] = []
+/** So many are kept, so that a few kinds of work in turn find their memory laid out. */
+const MOST_IDLE = 4
 let compiled: object | null = null
 
 /**
- * An instance for one synchronous piece of work; give it back with {@link releaseKernel}. Rules share them: there are as many
- * as such pieces are nested.
+ * An instance for one synchronous piece of work, given back with {@link releaseKernel}. Rules share them: with the settings of the
+ * work one is found, if there is one, whose memory is laid out for it.
  */
-export function acquireKernel(): Kernel {
-  return idle.pop() ?? createKernel()
+export function acquireKernel(settings: ScanSettings | null = null): Kernel {
+  const at = settings === null ? idle.length - 1 : idle.findIndex((kernel) => kernel.settings === settings)
+  if (at >= 0) return idle.splice(at, 1)[0] as Kernel
+  return (idle.length < MOST_IDLE ? null : idle.shift()) ?? createKernel()
 }
 
 export function releaseKernel(kernel: Kernel): void {
@@ -385,6 +390,9 @@ export function createKernel(dictionarySize: DictionarySize | null = null): Kern
 
   return {
     heapBase,
+    get settings() {
+      return views?.settings ?? null
+    },
     get memoryBytes() {
       return buffer.byteLength
     },

@@ -149,7 +149,7 @@ function createChain(
         return nested.process({ chunk }, to)
       }
       settings ??= scanSettings(plan.columns, kernelShape, computed, bytes, environment.decode)
-      const source = { kernel: acquireKernel(), settings }
+      const source = { kernel: acquireKernel(settings), settings }
       open(program, chunk, to)
       try {
         scanChunk(() => source, chunk, environment.decode, decider)

@@ -181,7 +181,7 @@ function encoder({ settings, added, program, sendSingle, loopsFor }: EncoderPart
   function encodeWindow(text: ResultText, pane: Pane, window: WindowRange): boolean {
     const classes = pane.accumulators.map((a) => a.resultClass(pane.size))
     if (classes.includes(null)) return false
-    const kernel = acquireKernel()
+    const kernel = acquireKernel(settings)
     try {
       return encodeGroups(text, kernel, pane, window, loopsFor(classes as ResultClass[]))
     } finally {

@@ -114,7 +114,7 @@ export class SharedScan {
       this.#programBytes,
       this.#limits,
     )
-    const source = { kernel: acquireKernel(), settings: this.#settings }
+    const source = { kernel: acquireKernel(this.#settings), settings: this.#settings }
     const work = new ScanWork(chunk, begin)
     try {
       scanChunk(() => source, chunk, this.#limits, this.#takerFor(work))

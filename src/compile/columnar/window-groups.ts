@@ -81,6 +81,10 @@ export interface GroupsLeft {
   readonly broken: IxionError | null
 }
 
+/** Windows kept to be used again: many where they have few groups, as short sessions have; at least one. */
+const MOST_SPARES = 16
+const SMALL_WINDOW = 256
+
 export function createWindowGroups(options: WindowGroupsOptions): WindowGroups {
   const { spec, aggregation, emitter, decoder, types, keys, args, where, keyColumn, results } = options
   const { calls, dimensions, maxGroups } = aggregation
@@ -94,7 +98,8 @@ export function createWindowGroups(options: WindowGroupsOptions): WindowGroups {
   const sessions = spec.kind === 'session' ? new SessionTimes(spec) : null
   /** By their ends, or by the numbers of their sessions. */
   let panes = new Map<number, Pane>()
-  let spare: Pane | null = null
+  /** To be used again. */
+  const spares: Pane[] = []
   let held = 0
   let context: OperatorContext
   let output: WindowResults | null = null
@@ -110,8 +115,7 @@ export function createWindowGroups(options: WindowGroupsOptions): WindowGroups {
   const paneOf = (key: number): Pane => {
     let found = panes.get(key)
     if (!found) {
-      found = spare ?? newPane()
-      spare = null
+      found = spares.pop() ?? newPane()
       panes.set(key, found)
     }
     return found
@@ -289,8 +293,9 @@ export function createWindowGroups(options: WindowGroupsOptions): WindowGroups {
     if (!fired) return
     held -= fired.rows
     fired.settle(out)
+    const isSmall = fired.size <= SMALL_WINDOW
     fired.reset()
-    spare ??= fired
+    if (spares.length === 0 || (isSmall && spares.length < MOST_SPARES)) spares.push(fired)
     forgetKeys()
   }
 

@@ -373,7 +373,7 @@ function eventTimeWindow(
             discarded: (reason, events) => to.discarded(reason, events),
           })
           arriving.open(taker, chunk.timestamp)
-          const kernel = acquireKernel()
+          const kernel = acquireKernel(settings)
           try {
             scanChunk(() => ({ kernel, settings }), chunk, decode, batches)
           } finally {
