@@ -7,8 +7,8 @@ import { Texts } from './texts.ts'
 export class Pane extends OpenWindow {
   readonly accumulators: readonly GroupAccumulator[]
   /** By group: id of its key, -1 = it has none, and time of its first row. */
-  readonly keys: number[] = []
-  readonly times: number[] = []
+  keys = new Int32Array(0)
+  times = new Float64Array(0)
   /** First row of each group as JSON text; empty where it is in {@link objects}. */
   readonly firsts = new Texts()
   /** First rows that came decoded. */
@@ -18,6 +18,7 @@ export class Pane extends OpenWindow {
   /** Groups whose key has no id, by its text. */
   readonly unnumbered = new Map<string, number>()
   readonly #slots = new Slots()
+  #size = 0
 
   constructor(accumulators: (slots: Slots) => readonly GroupAccumulator[]) {
     super()
@@ -25,7 +26,12 @@ export class Pane extends OpenWindow {
   }
 
   get size(): number {
-    return this.keys.length
+    return this.#size
+  }
+
+  /** {@link keys} of the groups there are. */
+  ids(): Int32Array {
+    return this.keys.subarray(0, this.#size)
   }
 
   /** The group of a key, or -1. */
@@ -35,11 +41,13 @@ export class Pane extends OpenWindow {
 
   /** A new group, with the text of its key when that has no id; its first row is the caller's to add. */
   add(id: number, text: string | null, time: number): number {
-    const group = this.keys.length
-    this.keys.push(id)
+    const group = this.#size++
+    this.keys = grown(this.keys, group + 1)
+    this.keys[group] = id
     if (id >= 0) this.#number(group, id)
     else this.unnumbered.set(text as string, group)
-    this.times.push(time)
+    this.times = grown(this.times, group + 1)
+    this.times[group] = time
     this.#slots.reserve(group + 1)
     return group
   }
@@ -54,7 +62,7 @@ export class Pane extends OpenWindow {
 
   /** Text of the key of each group. */
   keyTexts(textOf: (id: number) => string): string[] {
-    const texts = this.keys.map((id) => (id >= 0 ? textOf(id) : ''))
+    const texts = Array.from(this.ids(), (id) => (id >= 0 ? textOf(id) : ''))
     for (const [text, group] of this.unnumbered) texts[group] = text
     return texts
   }
@@ -62,7 +70,7 @@ export class Pane extends OpenWindow {
   /** Ids have changed: `moved` has the new one of each old one. Groups without an id may get one. */
   renumber(moved: Int32Array, idOf: (text: string) => number): void {
     this.table.fill(0)
-    for (const [group, id] of this.keys.entries()) if (id >= 0) this.#number(group, moved[id] as number)
+    for (const [group, id] of this.ids().entries()) if (id >= 0) this.#number(group, moved[id] as number)
     for (const [text, group] of this.unnumbered) {
       const id = idOf(text)
       if (id < 0) continue
@@ -78,11 +86,10 @@ export class Pane extends OpenWindow {
   }
 
   reset(): void {
-    for (const id of this.keys) if (id >= 0) this.table[id] = 0
+    for (const id of this.ids()) if (id >= 0) this.table[id] = 0
     this.#slots.clear(this.size)
     for (const a of this.accumulators) a.reset()
-    this.keys.length = 0
-    this.times.length = 0
+    this.#size = 0
     this.firsts.clear()
     this.objects.clear()
     this.unnumbered.clear()

@@ -430,5 +430,5 @@ export function createWindowGroups(options: WindowGroupsOptions): WindowGroups {
 }
 
 function* idsOf(panes: readonly Pane[]): Iterable<number> {
-  for (const pane of panes) for (const id of pane.keys) if (id >= 0) yield id
+  for (const pane of panes) for (const id of pane.ids()) if (id >= 0) yield id
 }
