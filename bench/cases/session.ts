@@ -13,7 +13,7 @@ export const session: Bench = {
         devices: 1000,
         step: 10,
         pause: { every: 100, ms: 2000 },
-        warmUp: 2_000_000,
+        warmUp: 4_000_000,
         events,
         results: (n) => n / 100,
       }),
@@ -25,7 +25,7 @@ export const session: Bench = {
           devices,
           step: 0.1,
           pause: { every: perSession, ms: 2000 },
-          warmUp: whole(2_000_000),
+          warmUp: whole(4_000_000),
           events: whole(events),
           results: (n) => n / 10,
         }

@@ -19,7 +19,7 @@ export const window: Bench = {
         processingTime,
         devices,
         step: (seconds * 1000) / perWindow,
-        warmUp: whole(2_000_000),
+        warmUp: whole(4_000_000),
         events: Math.max(whole(events), 3 * perWindow),
         // The last event's window ends in processing time only.
         results: (n) => n / 10 + (processingTime ? 1 : 0),
