@@ -12,6 +12,7 @@ import {
   memoryStore,
   type ValueObject,
 } from '../../src/engine/index.ts'
+import { eventually } from '../support/connectors.ts'
 import { manualSource } from '../support/engine-harness.ts'
 
 const engines: Engine[] = []
@@ -24,10 +25,6 @@ afterEach(async () => {
   for (const engine of engines.splice(0)) await engine.close()
 })
 const flush = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
-async function until(holds: () => boolean): Promise<void> {
-  for (let i = 0; i < 2000 && !holds(); i++) await flush()
-  expect(holds()).toBe(true)
-}
 
 async function collect(engine: Engine, sql: string, options: ValueObject = {}) {
   const results: ValueObject[][] = []
@@ -97,14 +94,14 @@ it('waits for slow answers before a bounded rule ends', async () => {
     sql: 'SELECT s.v, t.n FROM s INNER JOIN t ON s.id = t.id',
     actions: [{ nop: {} }],
   })
-  await until(() => source.open === 1)
+  await eventually(() => source.open === 1)
   await source.rows([{ id: 1, v: 1 }])
   source.end()
   for (let i = 0; i < 10; i++) await flush()
   expect(engine.ruleStatus('r').status).toBe('running')
   expect(engine.ruleLedger('r').rule.inFlight).toBe(1)
   answers[0]?.([{ n: 1 }])
-  await until(() => engine.ruleStatus('r').status === 'stopped')
+  await eventually(() => engine.ruleStatus('r').status === 'stopped')
   expect(engine.ruleLedger('r').rule).toMatchObject({ received: 1, emitted: 1, inFlight: 0, dropped: {} })
 })
 
@@ -146,14 +143,14 @@ it('reads a file table before the streams, keeps its rows in the ledger, and goe
   await engine.execute(STREAM)
   await engine.execute('CREATE TABLE names () WITH (DATASOURCE="names.json", FORMAT="json")')
   const { results, query } = await collect(engine, 'SELECT s.v, names.name FROM s INNER JOIN names ON s.id = names.id')
-  await until(() => query.ledger().received === 2)
-  await until(() => engine.listRules().every((r) => r.status === 'running'))
+  await eventually(() => query.ledger().received === 2)
+  await eventually(() => engine.listRules().every((r) => r.status === 'running'))
   await flush()
   await engine.feedRows('s', [
     { id: 2, v: 1 },
     { id: 3, v: 2 },
   ])
-  await until(() => query.ledger().received === 4)
+  await eventually(() => query.ledger().received === 4)
   await flush()
   expect(results).toEqual([[{ v: 1, name: 'two' }]])
   const ledger = query.ledger()
