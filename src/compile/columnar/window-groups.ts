@@ -12,10 +12,10 @@ import { encodeUtf8 } from '../../core/utf8.ts'
 import type { Value, ValueObject } from '../../core/values.ts'
 import type { Decoder } from '../../formats/contract.ts'
 import type { Kernel, ScannedBatch } from '../../kernel/kernel.ts'
-import { asRowError, inClause } from '../../operators/condition.ts'
+import { asRowError } from '../../operators/condition.ts'
 import type { Emit, Operator, OperatorContext, State } from '../../operators/contract.ts'
-import { groupKey, groupLimit, tooManyGroups } from '../../operators/group.ts'
-import { type Aggregation, emitGroups, resultRow, rowScope } from '../../operators/window/aggregation.ts'
+import { groupLimit, tooManyGroups } from '../../operators/group.ts'
+import { type Aggregation, emitGroups, resultRow, rowKeyOf, rowScope } from '../../operators/window/aggregation.ts'
 import type { WindowSpec } from '../../operators/window/contract.ts'
 import type { SavedGroup, SavedWindow } from '../../operators/window/open-window.ts'
 import { loadRow, saveRow } from '../../operators/window/row-buffer.ts'
@@ -232,7 +232,7 @@ export function createWindowGroups(options: WindowGroupsOptions): WindowGroups {
     held++
     try {
       if (aggregation.where && !aggregation.where(row, rowScope)) return
-      const key = keyOf(row)
+      const key = rowKeyOf(dimensions, row)
       const id = idOf(key)
       const values = calls.map((call) => call.args.map((arg) => arg(row, rowScope)))
       for (const pane of open) {
@@ -255,14 +255,6 @@ export function createWindowGroups(options: WindowGroupsOptions): WindowGroups {
 
   function idOf(key: string): number {
     return keys.length === 0 ? 0 : allKeys().idOf(key)
-  }
-
-  function keyOf(row: Row): string {
-    try {
-      return groupKey(dimensions.map((d) => d(row, rowScope)))
-    } catch (error) {
-      throw inClause('Group By', error)
-    }
   }
 
   function firstRow(pane: Pane, group: number): Row {

@@ -1,10 +1,10 @@
 /** Tumbling and hopping windows that keep one accumulator per aggregate and group, and no rows (spec/sql.md 5.5, D15). */
 import type { Row, RowSource, WindowRange } from '../../core/row.ts'
 import type { Value } from '../../core/values.ts'
-import { asRowError, inClause } from '../condition.ts'
+import { asRowError } from '../condition.ts'
 import type { Emit, Evaluate, Operator, OperatorContext, State } from '../contract.ts'
-import { groupKey, groupLimit, keyOf } from '../group.ts'
-import { type AggregateCall, type Aggregation, emitGroups, resultRow, rowScope } from './aggregation.ts'
+import { groupLimit } from '../group.ts'
+import { type AggregateCall, type Aggregation, emitGroups, resultRow, rowKeyOf, rowScope } from './aggregation.ts'
 import type { WindowSpec } from './contract.ts'
 import { type GroupStates, groupStates } from './group-states.ts'
 import { OpenWindow, type SavedGroup, type SavedWindow } from './open-window.ts'
@@ -104,15 +104,6 @@ export function accumulatingWindow(spec: WindowSpec, aggregation: Aggregation): 
     numbers = new Map()
     for (const pane of panes.values()) pane.renumber((key) => numberOf(keys[key] as string))
   }
-  const rowKey = (row: Row): string => {
-    if (dimensions.length === 0) return ''
-    try {
-      if (dimensions.length === 1) return keyOf((dimensions[0] as Evaluate)(row, rowScope))
-      return groupKey(dimensions.map((d) => d(row, rowScope)))
-    } catch (error) {
-      throw inClause('Group By', error)
-    }
-  }
   /** Arguments of the row at hand, by call; accumulators never keep the arrays. */
   const args: Value[][] = calls.map((call) => call.args.map(() => null))
   const readArguments = (row: Row): void => {
@@ -134,7 +125,7 @@ export function accumulatingWindow(spec: WindowSpec, aggregation: Aggregation): 
     last.rows++
     try {
       if (where && !where(row, rowScope)) return
-      const text = rowKey(row)
+      const text = rowKeyOf(dimensions, row)
       // A new key that no window has room for gets no number.
       const key = open.every(isFull) ? (numbers.get(text) ?? -1) : numberOf(text)
       readArguments(row)

@@ -47,6 +47,16 @@ export const everyRow: Evaluate = () => true
 
 export const rowScope: EvaluationScope = { window: null, group: null }
 
+/** The key of a row's group; an error names the clause. */
+export function rowKeyOf(dimensions: readonly Evaluate[], row: Row): string {
+  try {
+    if (dimensions.length === 1) return keyOf((dimensions[0] as Evaluate)(row, rowScope))
+    return groupKey(dimensions.map((d) => d(row, rowScope)))
+  } catch (error) {
+    throw inClause('Group By', error)
+  }
+}
+
 export function emitGroups(
   groups: readonly (readonly Row[])[] | RowSource,
   window: WindowRange,
@@ -115,18 +125,10 @@ export function valueContent(limits: WindowLimits, aggregation: Aggregation): Wi
   /** A row that cannot be aggregated fails every window it is in, as a window of rows would. */
   let errors: Error[] = []
 
-  const rowKey = (row: Row): string => {
-    try {
-      if (dimensions.length === 1) return keyOf((dimensions[0] as Evaluate)(row, rowScope))
-      return groupKey(dimensions.map((d) => d(row, rowScope)))
-    } catch (error) {
-      throw inClause('Group By', error)
-    }
-  }
   const groupOf = (row: Row): number => {
     if (where && !where(row, rowScope)) return NOT_AGGREGATED
     if (dimensions.length === 0) return 0
-    const key = rowKey(row)
+    const key = rowKeyOf(dimensions, row)
     let id = ids.get(key)
     if (id === undefined) {
       id = ids.size
