@@ -188,7 +188,7 @@ export function createEventTime(options: EventTimeOptions, target: () => Release
     released = times.last
     const count = due()
     if (count === 0) return
-    const { groups, released: passOn } = target()
+    const { groups, released: countReleased } = target()
     runAt = runEnd = 0
     for (let at = 0; at < count; ) {
       const end = waiting.endOfTexts(at, count)
@@ -200,7 +200,7 @@ export function createEventTime(options: EventTimeOptions, target: () => Release
       at = Math.max(at, end)
     }
     drop(count)
-    passOn(count)
+    countReleased(count)
   }
 
   function drop(count: number): void {
@@ -250,12 +250,15 @@ export function createEventTime(options: EventTimeOptions, target: () => Release
     return error
   }
 
-  /** After rows of the general lane. */
-  function settle(out: Emit): void {
+  /** After decoded rows, or time, have moved the watermark from `before`. */
+  function passOn(before: number, out: Emit): void {
+    releaseNew()
     const left = target().groups.finish()
     if (left.outside > 0) out.discard('filtered', left.outside)
     const error = takeBroken() ?? left.broken
     if (error) throw error
+    if (times.last > before) out.watermark(times.last)
+    context.wakeAt(times.nextMove(now))
   }
 
   const operator: Operator = {
@@ -274,19 +277,13 @@ export function createEventTime(options: EventTimeOptions, target: () => Release
       const before = times.last
       const discarded = (reason: LateReason, events: number): void => out.discard(reason, events)
       for (const row of batch.rows) receiveRow(row, discarded)
-      releaseNew()
-      settle(out)
-      if (times.last > before) out.watermark(times.last)
-      context.wakeAt(times.nextMove(now))
+      passOn(before, out)
     },
     tick(time, out) {
       now = time
       const before = times.last
       follow()
-      releaseNew()
-      settle(out)
-      if (times.last > before) out.watermark(times.last)
-      context.wakeAt(times.nextMove(now))
+      passOn(before, out)
     },
     save() {
       const rows = Array.from({ length: waiting.length }, (_, i) => {

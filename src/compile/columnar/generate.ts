@@ -53,7 +53,7 @@ export interface LoopPlan {
 }
 
 export function loopPlanOf(
-  rows: SelectedRows,
+  rows: Pick<SelectedRows, 'outputs' | 'columnIndex'> & { readonly filter: { readonly condition: Expression } | null },
   constants: LoopPlan['constants'],
   { functions, rawLike }: { readonly functions: FunctionLookup; readonly rawLike?: boolean },
 ): LoopPlan {

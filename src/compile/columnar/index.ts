@@ -4,8 +4,6 @@
  */
 
 import type { ColumnarCounts, ColumnarOutput } from '../../core/columnar-output.ts'
-import { quoteJson } from '../../core/json-encode.ts'
-import { encodeUtf8 } from '../../core/utf8.ts'
 import type { ScanSettings } from '../../kernel/kernel.ts'
 import { acquireKernel, kernelShape, releaseKernel } from '../../kernel/kernel.ts'
 import { type LoadedProgram, loadProgram, type OutputProgram, programBytes } from '../../kernel/program.ts'
@@ -16,7 +14,7 @@ import { generalLane } from './general.ts'
 import { type LoopPlan, loopPlanOf, outputColumns } from './generate.ts'
 import { createDecider, type RowTaker, scanChunk, scanSettings } from './intake.ts'
 import { hasColumnarForm, loopFinder } from './loops.ts'
-import { outputConstants } from './output-constants.ts'
+import { outputConstants, outputProgram } from './output-constants.ts'
 import { OutputText } from './output-text.ts'
 import { type SelectedPlan, selectPlan } from './select-plan.ts'
 
@@ -44,26 +42,6 @@ export function compileColumnar(plan: LogicalPlan, environment: ColumnarEnvironm
   return createChain(selected, loopPlan, constants.bytes, environment)
 }
 
-function outputProgram(
-  plan: SelectedPlan,
-  columns: readonly number[],
-  constants: Uint8Array,
-  single: boolean,
-): OutputProgram {
-  const visible = plan.outputs.filter((o) => o.visible)
-  return {
-    columns: visible.map((o, i) => ({
-      key: encodeUtf8(`${quoteJson(o.name)}:`),
-      column: columns[i] as number,
-      missing: o.missing,
-      null: o.null,
-    })),
-    open: encodeUtf8(single ? '{' : '[{'),
-    close: encodeUtf8(single ? '}\n' : '}]\n'),
-    constants,
-  }
-}
-
 function createChain(
   plan: SelectedPlan,
   loopPlan: LoopPlan,
@@ -71,7 +49,9 @@ function createChain(
   environment: ColumnarEnvironment,
 ): ColumnarChain {
   const { columns, computed } = outputColumns(loopPlan)
-  const program = outputProgram(plan, columns, constants, environment.sendSingle)
+  const around = environment.sendSingle ? (['{', '}\n'] as const) : (['[{', '}]\n'] as const)
+  const programOf = (at: readonly number[]): OutputProgram => outputProgram(plan.outputs, at, constants, around)
+  const program = programOf(columns)
   const bytes = programBytes(program)
   const general = generalLane(plan, environment)
   const types = plan.columns.map((c) => c.type)
@@ -169,7 +149,7 @@ function createChain(
       place(positions, scanned) {
         const own = plan.columns.length
         const moved = columns.map((c) => (c < own ? (positions[c] as number) : scanned + c - own))
-        placed = outputProgram(plan, moved, constants, environment.sendSingle)
+        placed = programOf(moved)
       },
       open(chunk, to) {
         if (active) return false

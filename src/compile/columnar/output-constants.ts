@@ -1,5 +1,6 @@
 import { quoteJson } from '../../core/json-encode.ts'
 import { encodeUtf8 } from '../../core/utf8.ts'
+import type { OutputProgram } from '../../kernel/program.ts'
 import type { Expression } from '../../sql/ast.ts'
 import type { LoopPlan } from './generate.ts'
 import type { OutputField } from './select-plan.ts'
@@ -22,4 +23,25 @@ export function outputConstants(outputs: readonly OutputField[]): { bytes: Uint8
   }
   for (const o of outputs) visit(o.expression)
   return { bytes: Uint8Array.from(parts), ranges }
+}
+
+/** How messages are written: `columns` are those of the visible outputs, `around` stands before and after each row. */
+export function outputProgram(
+  outputs: readonly OutputField[],
+  columns: readonly number[],
+  constants: Uint8Array,
+  [open, close]: readonly [open: string, close: string],
+): OutputProgram {
+  const visible = outputs.filter((o) => o.visible)
+  return {
+    columns: visible.map((o, i) => ({
+      key: encodeUtf8(`${quoteJson(o.name)}:`),
+      column: columns[i] as number,
+      missing: o.missing,
+      null: o.null,
+    })),
+    open: encodeUtf8(open),
+    close: encodeUtf8(close),
+    constants,
+  }
 }

@@ -5,9 +5,7 @@
 import type { ResultOutput } from '../../core/columnar-output.ts'
 import { type Column, INT } from '../../core/columns.ts'
 import { RowError } from '../../core/errors.ts'
-import { quoteJson } from '../../core/json-encode.ts'
 import type { WindowRange } from '../../core/row.ts'
-import { encodeUtf8 } from '../../core/utf8.ts'
 import type { DecodeOptions } from '../../formats/contract.ts'
 import {
   acquireKernel,
@@ -22,12 +20,12 @@ import type { HavingNode, PlanNode, ProjectNode, WindowNode } from '../../plan/l
 import { findNode } from '../../plan/nodes.ts'
 import type { ExpressionContext } from '../expression.ts'
 import type { GroupAccumulator, ResultClass } from './accumulate.ts'
-import { type LoopPlan, outputColumns } from './generate.ts'
+import { type LoopPlan, loopPlanOf, outputColumns } from './generate.ts'
 import { scanSettings } from './intake.ts'
 import { type FindLoop, hasColumnarForm, loopFinder } from './loops.ts'
-import { outputConstants } from './output-constants.ts'
+import { outputConstants, outputProgram } from './output-constants.ts'
 import type { Pane } from './pane.ts'
-import { type ColumnClass, type OutputField, outputFields, readColumns } from './select-plan.ts'
+import { type ColumnClass, outputFields, readColumns } from './select-plan.ts'
 
 export interface ResultEncoder {
   /** Sends the results of a window; how many rows they are, or -1 when nothing was sent because they have no columnar form. */
@@ -67,13 +65,8 @@ export function compileResults(root: PlanNode, window: WindowNode, options: Resu
   for (const [name] of windowCalls) columnIndex.set(`call ${name}`, columnIndex.size)
   const constants = outputConstants(outputs)
   const plan: LoopPlan = {
-    filter: having?.condition ?? null,
+    ...loopPlanOf({ filter: having, outputs, columnIndex }, constants.ranges, options.expressions),
     nullFails: true,
-    outputs,
-    columnIndex,
-    constants: constants.ranges,
-    functions: options.expressions.functions,
-    rawLike: options.expressions.rawLike ?? false,
   }
   const typesOf = (classes: readonly ResultClass[]): ColumnClass[] => [
     ...read.columns.map((column) => column.type),
@@ -82,7 +75,7 @@ export function compileResults(root: PlanNode, window: WindowNode, options: Resu
   ]
   if (!hasColumnarForm(plan, typesOf(calls.map(() => 'float')))) return null
   const { columns, computed } = outputColumns(plan)
-  const program = resultProgram(outputs, columns, constants.bytes, options.sendSingle)
+  const program = outputProgram(outputs, columns, constants.bytes, ['{', options.sendSingle ? '}\n' : '},'])
   const added = columnIndex.size - own
   const finders = new Map<string, FindLoop>()
   const settings = scanSettings(read.columns, kernelShape, added + computed, programBytes(program), options.decode)
@@ -109,27 +102,6 @@ function resultPath(root: PlanNode, window: WindowNode): { project: ProjectNode;
   const { input } = root
   if (input === window) return { project: root, having: null }
   return input.kind === 'having' && input.input === window ? { project: root, having: input } : null
-}
-
-function resultProgram(
-  outputs: readonly OutputField[],
-  columns: readonly number[],
-  constants: Uint8Array,
-  single: boolean,
-): OutputProgram {
-  return {
-    columns: outputs
-      .filter((output) => output.visible)
-      .map((output, i) => ({
-        key: encodeUtf8(`${quoteJson(output.name)}:`),
-        column: columns[i] as number,
-        missing: output.missing,
-        null: output.null,
-      })),
-    open: encodeUtf8('{'),
-    close: encodeUtf8(single ? '}\n' : '},'),
-    constants,
-  }
 }
 
 interface EncoderParts {
