@@ -102,6 +102,7 @@ export interface KernelDictionary {
 }
 
 export interface DictionarySize {
+  /** At most MAX_IDS (layout.ts). */
   readonly ids: number
   readonly textBytes: number
 }

@@ -92,6 +92,7 @@ interface Exports {
     selected: number,
     count: number,
     out: number,
+    found: number,
   ): void
 }
 
@@ -218,7 +219,7 @@ export function createKernel(dictionarySize: DictionarySize | null = null): Kern
       ids(column, rows) {
         const { layout } = views as Views
         const { kinds, starts, ends } = columnAddress(column)
-        kernel.columnIds(t.block, kinds, starts, ends, layout.selected, rows, layout.ids)
+        kernel.columnIds(t.block, kinds, starts, ends, layout.selected, rows, layout.ids, layout.found)
         return new Int32Array(buffer, layout.ids, rows)
       },
       id(text) {

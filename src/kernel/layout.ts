@@ -33,6 +33,7 @@ export interface Layout {
   readonly selected: number
   readonly undecided: number
   readonly ids: number
+  readonly found: number
   readonly rows: number
   readonly columns: number
   readonly input: number
@@ -66,6 +67,9 @@ function placement(base: number): { place: (bytes: number) => number; end: () =>
     end: () => at,
   }
 }
+
+/** Ids of a dictionary: as many bits of a slot hold id + 1. */
+export const MAX_IDS = 2 ** 22 - 1
 
 /** The tables of assembly/dictionary.ts. */
 export interface DictionaryTables {
@@ -110,6 +114,7 @@ export function planLayout(base: number, sizes: Sizes): Layout {
     selected: place(sizes.capacity * 4),
     undecided: place(sizes.capacity * 4),
     ids: place(sizes.capacity * 4),
+    found: place(sizes.capacity * 4),
     rows: place(sizes.capacity * 12),
     columns: place(sizes.capacity * COLUMN_BYTES * sizes.columns),
     input: place(sizes.input),

@@ -1,13 +1,11 @@
 import { INT, TEXT } from '../../core/columns.ts'
 import { decodeUtf8, encodeUtf8 } from '../../core/utf8.ts'
 import type { Kernel, ScannedBatch } from '../../kernel/kernel.ts'
+import { MAX_IDS } from '../../kernel/layout.ts'
 import { groupKey, keyOf, keyPart } from '../../operators/group.ts'
 import { type Argument, argumentAt, readCell } from './cells.ts'
 import type { ColumnClass } from './select-plan.ts'
 import { TextIds } from './text-ids.ts'
-
-/** Ids are combined pairwise in one double. */
-const MAX_IDS = 2 ** 22
 
 /**
  * Ids of GROUP BY keys. Keys are texts (operators/group.ts), so the id of a key is that of its text; the parts of a longer key
@@ -121,6 +119,7 @@ export class GroupKeys {
   #combine(dimension: number, left: number, right: number, last: boolean): number {
     if (left < 0 || right < 0) return -1
     const known = this.#pairIds[dimension] as Map<number, number>
+    // Two ids fit in one double.
     const pair = left * MAX_IDS + right
     let id = known.get(pair)
     if (id !== undefined) return id

@@ -1,7 +1,8 @@
 // Texts to dense ids, for grouping. The host lays the dictionary out (src/kernel/layout.ts): a block of nine words
-// {count, slot mask, most ids, text used, text room, slots, entries, texts, hash seed}; a slot is id + 1 or 0. An entry has 16 bytes:
-// a short text's length and bytes, so that it is compared without a look elsewhere, or 255 and, from byte 4 on, the address and
-// length of a longer one. Small, because every row visits one slot and one entry in no order.
+// {count, slot mask, most ids, text used, text room, slots, entries, texts, hash seed}; a slot is 0 or id + 1 below the tag, the
+// upper bits of the hash, so that hardly an entry is visited in vain. An entry has 16 bytes: a short text's length and bytes, so
+// that it is compared without a look elsewhere, or 255 and, from byte 4 on, the address and length of a longer one. Small, because
+// every row visits one slot and one entry in no order.
 import { TEXT } from './state'
 
 // @ts-ignore: decorator
@@ -98,21 +99,36 @@ function sameText(a: usize, b: usize, length: usize): bool {
   return sameText(<usize>load<u32>(entry, 4), p, length)
 }
 
+/** Lower bits of a slot; those above are the tag. layout.ts has the most ids. */
+const ID_BITS: u32 = 22
+const ID_MASK: u32 = (1 << ID_BITS) - 1
+
+// @ts-ignore: decorator
+@inline function hasTag(slot: u32, hash: u32): bool {
+  return (slot ^ hash) >> ID_BITS == 0
+}
+
+// @ts-ignore: decorator
+@inline function entryOf(entries: usize, slot: u32): usize {
+  return entries + (<usize>((slot & ID_MASK) - 1) << 4)
+}
+
 /** The id of a text, a new one when it is unknown, FULL when there is no room for it. */
 export function textId(d: usize, p: usize, length: usize): i32 {
   const slots = <usize>load<u32>(d, SLOTS)
   const entries = <usize>load<u32>(d, ENTRIES)
   const mask = load<u32>(d, MASK)
-  let slot = hashText(load<u32>(d, SEED), p, length) & mask
+  const hash = hashText(load<u32>(d, SEED), p, length)
+  let at = hash & mask
   while (true) {
-    const found = load<u32>(slots + (<usize>slot << 2))
-    if (found == 0) return addText(d, p, length, slot)
-    if (isText(entries + (<usize>(found - 1) << 4), p, length)) return <i32>(found - 1)
-    slot = (slot + 1) & mask
+    const slot = load<u32>(slots + (<usize>at << 2))
+    if (slot == 0) return addText(d, p, length, at, hash)
+    if (hasTag(slot, hash) && isText(entryOf(entries, slot), p, length)) return <i32>((slot & ID_MASK) - 1)
+    at = (at + 1) & mask
   }
 }
 
-function addText(d: usize, p: usize, length: usize, slot: u32): i32 {
+function addText(d: usize, p: usize, length: usize, at: u32, hash: u32): i32 {
   const id = load<u32>(d, COUNT)
   if (id >= load<u32>(d, MOST)) return FULL
   const entry = <usize>load<u32>(d, ENTRIES) + (<usize>id << 4)
@@ -128,13 +144,13 @@ function addText(d: usize, p: usize, length: usize, slot: u32): i32 {
     store<u32>(d, used + <u32>length, USED)
   }
   store<u32>(d, id + 1, COUNT)
-  store<u32>(<usize>load<u32>(d, SLOTS) + (<usize>slot << 2), id + 1)
+  store<u32>(<usize>load<u32>(d, SLOTS) + (<usize>at << 2), (hash & ~ID_MASK) | (id + 1))
   return <i32>id
 }
 
 /**
- * Ids of the selected rows' texts in a column: what lies between the quotes. In two passes, so that the processor waits for the
- * memory of many rows at a time: the first leaves what it finds in a text's slot, the second compares.
+ * Ids of the selected rows' texts in a column: what lies between the quotes. In three passes, so that the processor waits for the
+ * memory of many rows at a time: hashes, then what is in their slots (`found`, as long as `out`), then the entries.
  */
 export function columnIds(
   d: usize,
@@ -144,32 +160,42 @@ export function columnIds(
   selected: usize,
   count: u32,
   out: usize,
+  found: usize,
 ): void {
   const slots = <usize>load<u32>(d, SLOTS)
   const entries = <usize>load<u32>(d, ENTRIES)
   const mask = load<u32>(d, MASK)
   const seed = load<u32>(d, SEED)
-  for (let i: u32 = 0; i < count; i++) {
-    const row = <usize>load<u32>(selected + (<usize>i << 2))
-    let found = 0
+  const all = <usize>count << 2
+  for (let i: usize = 0; i < all; i += 4) {
+    const row = <usize>load<u32>(selected + i)
+    let hash: u32 = 0
     if (load<u8>(kinds + row) == TEXT) {
       const start = <usize>load<u32>(starts + (row << 2)) + 1
-      const hash = hashText(seed, start, <usize>load<u32>(ends + (row << 2)) - 1 - start)
-      found = load<u32>(slots + (<usize>(hash & mask) << 2))
+      hash = hashText(seed, start, <usize>load<u32>(ends + (row << 2)) - 1 - start)
     }
-    store<u32>(out + (<usize>i << 2), found)
+    store<u32>(out + i, hash)
   }
-  for (let i: u32 = 0; i < count; i++) {
-    const row = <usize>load<u32>(selected + (<usize>i << 2))
+  for (let i: usize = 0; i < all; i += 4) {
+    store<u32>(found + i, load<u32>(slots + (<usize>(load<u32>(out + i) & mask) << 2)))
+  }
+  for (let i: usize = 0; i < all; i += 4) {
+    const row = <usize>load<u32>(selected + i)
     let id = NOT_TEXT
     if (load<u8>(kinds + row) == TEXT) {
       const start = <usize>load<u32>(starts + (row << 2)) + 1
       const length = <usize>load<u32>(ends + (row << 2)) - 1 - start
-      const found = load<u32>(out + (<usize>i << 2))
-      id = found != 0 && isText(entries + (<usize>(found - 1) << 4), start, length)
-        ? <i32>(found - 1)
+      const hash = load<u32>(out + i)
+      let at = hash & mask
+      let slot = load<u32>(found + i)
+      while (slot != 0 && !hasTag(slot, hash)) {
+        at = (at + 1) & mask
+        slot = load<u32>(slots + (<usize>at << 2))
+      }
+      id = slot != 0 && isText(entryOf(entries, slot), start, length)
+        ? <i32>((slot & ID_MASK) - 1)
         : textId(d, start, length)
     }
-    store<i32>(out + (<usize>i << 2), id)
+    store<i32>(out + i, id)
   }
 }
