@@ -93,7 +93,7 @@ interface Exports {
     count: number,
     out: number,
     found: number,
-  ): void
+  ): number
 }
 
 /** Rows of one batch at most, failures of one batch at most, bytes scanned in one piece (more when one payload is longer). */

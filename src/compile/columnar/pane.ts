@@ -1,11 +1,11 @@
 import type { ValueObject } from '../../core/values.ts'
 import { OpenWindow } from '../../operators/window/open-window.ts'
-import { type GroupAccumulator, grown, Slots } from './accumulate.ts'
+import { type GroupAggregates, grown } from './accumulate.ts'
 import { Texts } from './texts.ts'
 
 /** One open window: its groups in first-seen order and what is accumulated for them. */
 export class Pane extends OpenWindow {
-  readonly accumulators: readonly GroupAccumulator[]
+  readonly aggregates: GroupAggregates
   /** By group: id of its key, -1 = it has none, and time of its first row. */
   keys = new Int32Array(0)
   times = new Float64Array(0)
@@ -17,12 +17,11 @@ export class Pane extends OpenWindow {
   table = new Int32Array(0)
   /** Groups whose key has no id, by its text. */
   readonly unnumbered = new Map<string, number>()
-  readonly #slots = new Slots()
   #size = 0
 
-  constructor(accumulators: (slots: Slots) => readonly GroupAccumulator[]) {
+  constructor(aggregates: GroupAggregates) {
     super()
-    this.accumulators = accumulators(this.#slots)
+    this.aggregates = aggregates
   }
 
   get size(): number {
@@ -48,7 +47,7 @@ export class Pane extends OpenWindow {
     else this.unnumbered.set(text as string, group)
     this.times = grown(this.times, group + 1)
     this.times[group] = time
-    this.#slots.reserve(group + 1)
+    this.aggregates.reserve(group + 1)
     return group
   }
 
@@ -87,8 +86,7 @@ export class Pane extends OpenWindow {
 
   reset(): void {
     for (const id of this.ids()) if (id >= 0) this.table[id] = 0
-    this.#slots.clear(this.size)
-    for (const a of this.accumulators) a.reset()
+    this.aggregates.clear(this.size)
     this.#size = 0
     this.firsts.clear()
     this.objects.clear()

@@ -122,14 +122,14 @@ function encoder({ settings, added, program, sendSingle, loopsFor }: EncoderPart
     window: WindowRange,
     findLoop: FindLoop,
   ): boolean {
-    const { firsts, accumulators, size } = pane
+    const { firsts, aggregates, size } = pane
     const ranges = firsts.ranges.subarray(0, 2 * size)
     for (let at = 0; at < size; ) {
       const scanned = kernel.scanRanges(settings, firsts.bytes, ranges, at)
       const rows = scanned.rowCount
       if (rows === 0 || scanned.partial || scanned.failures.length > 0 || rows !== scanned.payloadsDone) return false
       const results = scanned.computed.slice(0, added)
-      if (!fillResults(results, accumulators, window, at, at + rows)) return false
+      if (!fillResults(results, aggregates.calls, window, at, at + rows)) return false
       const batch: ScannedBatch = {
         ...scanned,
         columns: [...scanned.columns, ...results],
@@ -151,7 +151,7 @@ function encoder({ settings, added, program, sendSingle, loopsFor }: EncoderPart
   }
 
   function encodeWindow(text: ResultText, pane: Pane, window: WindowRange): boolean {
-    const classes = pane.accumulators.map((a) => a.resultClass(pane.size))
+    const classes = pane.aggregates.calls.map((a) => a.resultClass(pane.size))
     if (classes.includes(null)) return false
     const kernel = acquireKernel(settings)
     try {

@@ -22,7 +22,7 @@ import { loadRow, saveRow } from '../../operators/window/row-buffer.ts'
 import { otherForm } from '../../operators/window/session.ts'
 import { SessionTimes } from '../../operators/window/session-times.ts'
 import { firstFilledOf, WindowEnds } from '../../operators/window/tumbling-hopping.ts'
-import { groupAccumulator } from './accumulate.ts'
+import { GroupAggregates } from './accumulate.ts'
 import { type Argument, argumentAt, readCell } from './cells.ts'
 import { GroupKeys } from './group-keys.ts'
 import { Pane } from './pane.ts'
@@ -110,8 +110,7 @@ export function createWindowGroups(options: WindowGroupsOptions): WindowGroups {
   /** Of no window, since the last {@link finish}. */
   let unwanted = 0
 
-  const newPane = (): Pane =>
-    new Pane((slots) => calls.map((call, i) => groupAccumulator(call, args[i]?.length === 0, slots)))
+  const newPane = (): Pane => new Pane(new GroupAggregates(calls, args))
   const paneOf = (key: number): Pane => {
     let found = panes.get(key)
     if (!found) {
@@ -206,16 +205,20 @@ export function createWindowGroups(options: WindowGroupsOptions): WindowGroups {
       return
     }
     const passes = where === null ? undefined : argumentAt(batch, types, where).column.kinds
-    const lists = args.map((list) => list.map((index) => argumentAt(batch, types, index)))
-    const read = (argument: Argument, row: number): Value => readCell(batch, argument, row)
+    const rows = {
+      selected: batch.selected,
+      groups: rowGroups,
+      from,
+      to,
+      argument: (column: number) => argumentAt(batch, types, column),
+      read: (argument: Argument, row: number) => readCell(batch, argument, row),
+    }
     for (const pane of open) {
       const { overflow } = pane
       assign(pane, batch, from, to, passes, timeOf)
       // A row counts once, in its last window.
       if (pane !== last) pane.overflow = overflow
-      for (let c = 0; c < lists.length; c++) {
-        pane.accumulators[c]?.add(lists[c] as Argument[], batch.selected, rowGroups, from, to, read)
-      }
+      pane.aggregates.add(rows)
     }
     last.rows += to - from
     held += to - from
@@ -237,8 +240,7 @@ export function createWindowGroups(options: WindowGroupsOptions): WindowGroups {
       const values = calls.map((call) => call.args.map((arg) => arg(row, rowScope)))
       for (const pane of open) {
         const group = rowGroup(pane, id, key, row)
-        if (group >= 0)
-          for (let c = 0; c < calls.length; c++) pane.accumulators[c]?.addValues(group, values[c] as Value[])
+        if (group >= 0) pane.aggregates.addValues(group, values)
         else if (pane === last) pane.overflow++
       }
     } catch (error) {
@@ -302,7 +304,7 @@ export function createWindowGroups(options: WindowGroupsOptions): WindowGroups {
     try {
       const groups: Row[][] = []
       for (let g = 0; g < (fired?.size ?? 0); g++) {
-        const values = (fired as Pane).accumulators.map((a) => a.result(g))
+        const values = (fired as Pane).aggregates.calls.map((a) => a.result(g))
         groups.push([resultRow(firstRow(fired as Pane, g), calls, values)])
       }
       emitGroups(groups, window, aggregation, out)
@@ -337,7 +339,7 @@ export function createWindowGroups(options: WindowGroupsOptions): WindowGroups {
   function savePane([end, pane]: readonly [number, Pane]): Value {
     const texts = pane.keyTexts((id) => (keys.length === 0 ? '' : allKeys().textOf(id)))
     const groups = texts.map(
-      (key, g): SavedGroup => [key, saveRow(firstRow(pane, g)), pane.accumulators.map((a) => a.save(g))],
+      (key, g): SavedGroup => [key, saveRow(firstRow(pane, g)), pane.aggregates.calls.map((a) => a.save(g))],
     )
     return pane.save(end, groups)
   }
@@ -396,7 +398,7 @@ export function createWindowGroups(options: WindowGroupsOptions): WindowGroups {
         for (const [key, first, states] of groups) {
           const row = loadRow(first)
           const group = pane.addObject(idOf(key), key, row.timestamp, row.message)
-          for (const [i, a] of pane.accumulators.entries()) a.load(group, states[i] as Value)
+          for (const [i, a] of pane.aggregates.calls.entries()) a.load(group, states[i] as Value)
         }
       }
     },

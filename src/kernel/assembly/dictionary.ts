@@ -148,9 +148,18 @@ function addText(d: usize, p: usize, length: usize, at: u32, hash: u32): i32 {
   return <i32>id
 }
 
+/** From a text's slot on, the first one with its tag, or the free one behind. */
+// @ts-ignore: decorator
+@inline function slotWithTag(slots: usize, mask: u32, hash: u32, first: u32): u32 {
+  let slot = first
+  for (let at = hash; slot != 0 && !hasTag(slot, hash); ) slot = load<u32>(slots + (<usize>(++at & mask) << 2))
+  return slot
+}
+
 /**
- * Ids of the selected rows' texts in a column: what lies between the quotes. In three passes, so that the processor waits for the
- * memory of many rows at a time: hashes, then what is in their slots (`found`, as long as `out`), then the entries.
+ * Ids of the selected rows' texts in a column: what lies between the quotes. In passes, so that the processor waits for the memory
+ * of many rows at a time: hashes, then what is in their slots (`found`, as long as `out`), then a look at the entries (what it
+ * returns is of no use, but has to be computed), and only then the comparison.
  */
 export function columnIds(
   d: usize,
@@ -161,7 +170,7 @@ export function columnIds(
   count: u32,
   out: usize,
   found: usize,
-): void {
+): u32 {
   const slots = <usize>load<u32>(d, SLOTS)
   const entries = <usize>load<u32>(d, ENTRIES)
   const mask = load<u32>(d, MASK)
@@ -179,23 +188,24 @@ export function columnIds(
   for (let i: usize = 0; i < all; i += 4) {
     store<u32>(found + i, load<u32>(slots + (<usize>(load<u32>(out + i) & mask) << 2)))
   }
+  let seen: u32 = 0
+  for (let i: usize = 0; i < all; i += 4) {
+    const slot = slotWithTag(slots, mask, load<u32>(out + i), load<u32>(found + i))
+    store<u32>(found + i, slot)
+    if (slot != 0) seen ^= load<u32>(entryOf(entries, slot))
+  }
   for (let i: usize = 0; i < all; i += 4) {
     const row = <usize>load<u32>(selected + i)
     let id = NOT_TEXT
     if (load<u8>(kinds + row) == TEXT) {
       const start = <usize>load<u32>(starts + (row << 2)) + 1
       const length = <usize>load<u32>(ends + (row << 2)) - 1 - start
-      const hash = load<u32>(out + i)
-      let at = hash & mask
-      let slot = load<u32>(found + i)
-      while (slot != 0 && !hasTag(slot, hash)) {
-        at = (at + 1) & mask
-        slot = load<u32>(slots + (<usize>at << 2))
-      }
+      const slot = load<u32>(found + i)
       id = slot != 0 && isText(entryOf(entries, slot), start, length)
         ? <i32>((slot & ID_MASK) - 1)
         : textId(d, start, length)
     }
     store<i32>(out + i, id)
   }
+  return seen
 }
