@@ -35,7 +35,8 @@ export interface LaneMetrics {
 
 /** A lane that may share scans with others. */
 export interface StatelessLane extends ColumnarLane {
-  readonly member: ScanMember
+  /** Null: it scans for itself. */
+  readonly member: ScanMember | null
   meter(output: ColumnarOutput): Metered
   /** Counts rows of which it is known that none passes. */
   skipped(rows: number): void

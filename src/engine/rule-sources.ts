@@ -142,7 +142,8 @@ async function takeUndecoded(
     project: named('project'),
     sinks: sinks.flatMap((s) => s.chainMetrics),
   })
-  if (!stateless) return null
+  // On a shared stream a scan of its own would cost more than a row that is decoded for all.
+  if (!stateless || (isShared && !stateless.member)) return null
   runner.useColumnarLane(stateless)
   return { metrics, shareable: stateless }
 }

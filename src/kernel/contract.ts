@@ -33,7 +33,15 @@ export interface ScannedBatch extends ColumnBatch {
   readonly selected: Uint32Array
   /** Room for as many row numbers again, for the caller's use. */
   readonly undecided: Uint32Array
+  /**
+   * Where asked for, by row: {@link OTHER_VALUE} and {@link OTHER_NULL} tell of members of the row's object that have no column and no path
+   * into them.
+   */
+  readonly others: Uint8Array
 }
+
+export const OTHER_VALUE = 1
+export const OTHER_NULL = 2
 
 export interface ScanSettings {
   readonly shape: KernelShape
@@ -42,6 +50,8 @@ export interface ScanSettings {
   /** Bytes of output program and its texts. */
   readonly programBytes: number
   readonly maxDepth: number
+  /** Members outside the shape are noted ({@link ScannedBatch.others}). Default false. */
+  readonly others?: boolean
 }
 
 export interface Kernel {

@@ -26,6 +26,7 @@ import {
   FAILURES,
   type Layout,
   MAX_DEPTH,
+  OTHERS,
   OVERFLOW,
   PAYLOAD_COUNT,
   PAYLOADS,
@@ -156,6 +157,7 @@ interface Views {
   readonly rowPayloads: Uint32Array
   readonly selected: Uint32Array
   readonly undecided: Uint32Array
+  readonly others: Uint8Array
 }
 
 const noFailures: ScanFailure[] = []
@@ -256,7 +258,7 @@ export function createKernel(dictionarySize: DictionarySize | null = null): Kern
 
   /** Lays memory out for a scan of up to `input` bytes and `payloads` payloads. */
   function prepare(settings: ScanSettings, input: number, payloads: number): Views {
-    const { shape, computed, programBytes, maxDepth } = settings
+    const { shape, computed, programBytes, maxDepth, others } = settings
     let capacity = 64
     while (capacity < MAX_ROWS && capacity * 16 < input) capacity *= 2
     const inputSize = input <= PIECE ? PIECE : 2 ** Math.ceil(Math.log2(input + 1))
@@ -270,7 +272,8 @@ export function createKernel(dictionarySize: DictionarySize | null = null): Kern
       v.payloadRoom >= payloadRoom &&
       v.settings.computed === computed &&
       v.settings.programBytes === programBytes &&
-      v.settings.maxDepth === maxDepth
+      v.settings.maxDepth === maxDepth &&
+      v.settings.others === others
     ) {
       return v
     }
@@ -301,6 +304,7 @@ export function createKernel(dictionarySize: DictionarySize | null = null): Kern
     set(FAILURES, layout.failures)
     set(FAILURE_ROOM, MAX_FAILURES)
     set(COLUMN_COUNT, shape.paths.length)
+    set(OTHERS, others ? layout.others : 0)
     views = {
       buffer,
       layout,
@@ -318,6 +322,7 @@ export function createKernel(dictionarySize: DictionarySize | null = null): Kern
       rowPayloads: new Uint32Array(buffer, layout.rows + 8 * capacity, capacity),
       selected: new Uint32Array(buffer, layout.selected, capacity),
       undecided: new Uint32Array(buffer, layout.undecided, capacity),
+      others: new Uint8Array(buffer, layout.others, capacity),
     }
     return views
   }
@@ -362,6 +367,7 @@ export function createKernel(dictionarySize: DictionarySize | null = null): Kern
       rowPayloads: v.rowPayloads,
       selected: v.selected,
       undecided: v.undecided,
+      others: v.others,
       failures,
       payloadsDone: get(DONE),
       consumed: get(POSITION) - consumedFrom,

@@ -10,6 +10,7 @@ export const PAYLOAD_COUNT = 8
 export const FAILURES = 9
 export const FAILURE_ROOM = 10
 export const COLUMN_COUNT = 11
+export const OTHERS = 12
 export const ROW_COUNT = 16
 export const DONE = 17
 export const FAILED = 18
@@ -34,6 +35,7 @@ export interface Layout {
   readonly undecided: number
   readonly ids: number
   readonly found: number
+  readonly others: number
   readonly rows: number
   readonly columns: number
   readonly input: number
@@ -115,6 +117,7 @@ export function planLayout(base: number, sizes: Sizes): Layout {
     undecided: place(sizes.capacity * 4),
     ids: place(sizes.capacity * 4),
     found: place(sizes.capacity * 4),
+    others: place(sizes.capacity),
     rows: place(sizes.capacity * 12),
     columns: place(sizes.capacity * COLUMN_BYTES * sizes.columns),
     input: place(sizes.input),

@@ -16,7 +16,7 @@ import { parseSelect, parseStatement } from '../../sql/index.ts'
 import { newHitCounter } from '../expression.ts'
 import { generalLane } from './general.ts'
 import { type ColumnarEnvironment, compileColumnar, type PayloadChunk } from './index.ts'
-import { selectPlan } from './select-plan.ts'
+import { selectPlan, wildcardPlan } from './select-plan.ts'
 
 const scale = Number(process.env['IXION_TEST_SCALE'] ?? 1)
 const functions = builtinFunctions
@@ -74,7 +74,7 @@ interface Outcome {
 
 /** What the general lane makes of the payloads. */
 function generalOutcome(plan: LogicalPlan, environment: ColumnarEnvironment, payloads: readonly Uint8Array[]): Outcome {
-  const general = generalLane(selectPlan(plan.root)!, environment)
+  const general = generalLane(selectPlan(plan.root) ?? wildcardPlan(plan.root)!.of([])!, environment)
   const outcome: Outcome = { lines: [], errors: [], counts: { received: 0, emitted: 0, filtered: 0 } }
   const { lines, errors, counts } = outcome
   for (const payload of payloads) {
@@ -468,9 +468,8 @@ test('an output call may lead back into the same chain', () => {
   expect(seen).toEqual(['{"a":4}\n', '{"a":5}\n'])
 })
 
-test('plans with state, wildcards, metadata or aggregates are left to the general lane', () => {
+test('plans with state, metadata or aggregates are left to the general lane', () => {
   for (const sql of [
-    'SELECT * FROM s',
     'SELECT lag(a) FROM s',
     'SELECT count(*) FROM s',
     'SELECT meta(topic) AS t FROM s',
@@ -492,4 +491,175 @@ test('column names and texts never become code', () => {
     JSON.stringify({ 'a b': odd, t: 'x' }),
   ])
   expect(lines.length).toBe(2)
+})
+
+describe('all columns, whatever the rows turn out to have', () => {
+  const wildcards = [
+    'SELECT * FROM s',
+    'SELECT * FROM s WHERE a > 3',
+    'SELECT * FROM s WHERE c->a = "x" OR isNull(id)',
+    'SELECT * EXCEPT(a, id) FROM s WHERE b > 1',
+    'SELECT *, a + 1 AS next, temp FROM s',
+    'SELECT s.*, temp * 2 AS twice FROM s WHERE temp > 0',
+  ]
+  const typed = 'CREATE STREAM s (a FLOAT, b BIGINT, id STRING) WITH (DATASOURCE="x", FORMAT="json")'
+
+  test.each(wildcards)('%s gives what the general lane gives', (sql) => {
+    const random = seeded(77)
+    for (let round = 0; round < 60 * scale; round++) {
+      let plan = planOf(sql)
+      try {
+        if (random() < 0.3) plan = planOf(sql, typed)
+      } catch {
+        // It names a column that is not declared.
+      }
+      const environment = environmentOf(plan, {}, random() < 0.5)
+      if (!compileColumnar(plan, environment)) continue
+      const isHostile = random() < 0.3
+      const groups = Array.from({ length: 5 }, () =>
+        Array.from({ length: 1 + random.int(30) }, () => {
+          const bytes = encodeUtf8(randomPayload(random))
+          return isHostile && random() < 0.3 ? damaged(random, bytes) : bytes
+        }),
+      )
+      const framing = random.pick([listed, packed])
+      const got = columnarOutcome(plan, environment, groups.map(framing))
+      expect({ sql, ...got }).toEqual({ sql, ...generalOutcome(plan, environment, groups.flat()) })
+    }
+  })
+
+  /** Rows that each chunk leaves to the general decoder. */
+  function decodedRows(
+    sql: string,
+    chunks: readonly (readonly string[])[],
+    create?: string,
+  ): { decoded: number[]; lines: string[] } {
+    const plan = planOf(sql, create)
+    const environment = environmentOf(plan, {}, true)
+    const decoded: number[] = []
+    const lines: string[] = []
+    let rows = 0
+    const chain = compileColumnar(plan, {
+      ...environment,
+      decoder: {
+        decode(bytes) {
+          rows++
+          return environment.decoder.decode(bytes)
+        },
+      },
+    })
+    for (const chunk of chunks) {
+      rows = 0
+      chain?.process(
+        { chunk: listed(chunk.map((text) => encodeUtf8(text))) },
+        {
+          lines: (bytes) => lines.push(...decodeUtf8(bytes).split('\n').slice(0, -1)),
+          failed: (error) => {
+            throw error
+          },
+        },
+      )
+      decoded.push(rows)
+    }
+    return { decoded, lines }
+  }
+
+  test('rows are decoded to objects only until their columns are known', () => {
+    const row = (n: number): string => `{"temp":${n},"id":"x","n":null}`
+    const { decoded, lines } = decodedRows('SELECT * FROM s WHERE temp > 1', [
+      [row(1), row(2), row(3)],
+      [row(4), '{"temp":5,"more":true}', row(0)],
+      [row(6), '{"temp":7,"more":true}', '{}', '{"o":1,"temp":1}', '{"temp":8}'],
+    ])
+    expect(decoded).toEqual([2, 1, 0])
+    expect(lines).toEqual(
+      [2, 3, 4]
+        .map((n) => `{"id":"x","n":null,"temp":${n}}`)
+        .concat(['{"more":true,"temp":5}', '{"id":"x","n":null,"temp":6}', '{"more":true,"temp":7}', '{"temp":8}']),
+    )
+  })
+
+  test('objects and arrays go out without being decoded, keys sorted and the last of equal ones', () => {
+    const rows = [
+      '{"o":{ "b" : 1 ,"a":[1, 2.50,-0,1e3,{"z":null,"y":"<é\\u0041>"},[],{}]},"l":[true,false,"x"]}',
+      '{"o":{"ab":1,"a":2,"a!":3,"é":4,"":5,"B":6,"a":{"b":1,"a":2,"b":3}},"l":[[[1.10]]]}',
+      '{"o":{"n":12345678901234567890,"m":-9223372036854775809,"x":1E-7,"y":1e21,"z":0.1e1}}',
+      '{"o":{"<&>":"\\ud800","k":"\\"\u2028"},"l":[ ]}',
+    ]
+    const { decoded, lines } = decodedRows('SELECT * FROM s', [['{"o":1,"l":2}'], rows])
+    expect(decoded).toEqual([1, 0])
+    const plan = planOf('SELECT * FROM s')
+    const bytes = rows.map((row) => encodeUtf8(row))
+    expect(lines.slice(1)).toEqual(generalOutcome(plan, environmentOf(plan, {}, true), bytes).lines)
+    expect(lines[2]).toBe('{"l":[[[1.1]]],"o":{"":5,"B":6,"a":{"a":2,"b":3},"a!":3,"ab":1,"é":4}}')
+  })
+
+  test('what only the general encoder can write leaves its neighbours alone', () => {
+    const plain = '{"o":{"a":1}}'
+    const rows = [
+      `{"o":{"\\u0061":1,"b":2}}`,
+      `{"o":${'['.repeat(17)}${']'.repeat(17)}}`,
+      `{"o":{${Array.from({ length: 513 }, (_, i) => `"k${i}":${i}`).join()}}}`,
+      '{"o":[1.00000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000001]}',
+    ]
+    const { decoded, lines } = decodedRows('SELECT o FROM s', [rows.flatMap((row) => [plain, row, plain])])
+    expect(decoded).toEqual([4])
+    const plan = planOf('SELECT o FROM s')
+    const all = rows.flatMap((row) => [plain, row, plain]).map((row) => encodeUtf8(row))
+    expect(lines).toEqual(generalOutcome(plan, environmentOf(plan, {}, true), all).lines)
+  })
+
+  test('of a declared stream they are known from the start; of the others only nulls are kept', () => {
+    const { decoded, lines } = decodedRows('SELECT * FROM s', [['{"id":"x","more":1}', '{"b":2,"more":null}']], typed)
+    expect([decoded, lines]).toEqual([[1], ['{"id":"x"}', '{"b":2,"more":null}']])
+  })
+
+  test('rows with ever new columns go through the general lane, all together and each by itself', () => {
+    const chunk = (from: number): string[] => Array.from({ length: 50 }, (_, i) => `{"k${from + i}":1,"id":2}`)
+    const chunks = [0, 50, 100, 150].map(chunk)
+    const { decoded, lines } = decodedRows('SELECT * FROM s', [...chunks, chunk(0)])
+    expect(decoded).toEqual([50, 50, 50, 50, 50])
+    expect(lines).toEqual([...chunks.flat(), ...chunk(0)].map((text) => text.replace(/{(.*),(.*)}/, '{$2,$1}')))
+  })
+
+  test('a column that a field has the name of depends on the row', () => {
+    const rows = [['{"a":1,"n":2}'], ['{"n":2}', '{"a":null,"n":3}'], ['{"a":5}']]
+    const { decoded, lines } = decodedRows('SELECT *, n + 1 AS a FROM s', rows)
+    expect(lines).toEqual(['{"a":3,"n":2}', '{"a":3,"n":2}', '{"a":4,"n":3}', '{"a":5}'])
+    expect(decoded).toEqual([1, 1, 1])
+    const plan = planOf('SELECT *, a + 1 AS a FROM s')
+    expect(compileColumnar(plan, environmentOf(plan))).toBeNull()
+  })
+
+  test('an output call that leads back to the stream finds it working', () => {
+    const plan = planOf('SELECT * FROM s')
+    const chain = compileColumnar(plan, environmentOf(plan, {}, true))
+    const lines: string[] = []
+    const send = (text: string, then?: () => void): void => {
+      chain?.process(
+        { chunk: listed([encodeUtf8(text)]) },
+        {
+          lines(bytes) {
+            lines.push(decodeUtf8(bytes).trim())
+            then?.()
+          },
+          failed: (error) => {
+            throw error
+          },
+        },
+      )
+    }
+    send('{"a":1}')
+    send('{"a":2}', () => send('{"b":3}', () => send('{"a":4,"b":5}')))
+    send('{"b":6,"a":7}')
+    expect(lines).toEqual(['{"a":1}', '{"a":2}', '{"b":3}', '{"a":4,"b":5}', '{"a":7,"b":6}'])
+  })
+
+  test.each(['SELECT * REPLACE(a + 1 AS a) FROM s', 'SELECT *, meta(topic) FROM s', 'SELECT * FROM s LIMIT 1'])(
+    '%s has no columnar form',
+    (sql) => {
+      const plan = planOf(sql)
+      expect(compileColumnar(plan, environmentOf(plan))).toBeNull()
+    },
+  )
 })

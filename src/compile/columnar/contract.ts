@@ -20,8 +20,8 @@ export interface PayloadChunk {
 /** A whole rule between source and sink. Synchronous; an output call may lead back into it. */
 export interface ColumnarChain {
   process(delivery: { readonly chunk: PayloadChunk }, output: ColumnarOutput): ColumnarCounts
-  /** The same work on a scan that other chains share. */
-  readonly member: ScanMember
+  /** The same work on a scan that other chains share; null where it depends on what else is scanned. */
+  readonly member: ScanMember | null
 }
 
 /** A chain's part in a scan of several (shared-scan.ts). */

@@ -27,7 +27,7 @@ export interface LoopColumns {
 
 /**
  * Runs over `rows` rows. Writes the numbers of passing rows to `selected`, of undecided rows to `bails`, and their counts to
- * `counts` (0: passing, 1: undecided). `constants` is the address of the output program's constants in `bytes`.
+ * `counts` (0: passing, 1: undecided). `constants` is the address of the output program's constants in `bytes`, `others` those of the batch.
  */
 export type Loop = (
   rows: number,
@@ -38,6 +38,7 @@ export type Loop = (
   counts: Uint32Array,
   bytes: Uint8Array,
   constants: number,
+  others: Uint8Array,
 ) => void
 
 export interface LoopPlan {
@@ -50,6 +51,8 @@ export interface LoopPlan {
   readonly constants: ReadonlyMap<string, { readonly offset: number; readonly length: number }>
   readonly functions: FunctionLookup
   readonly rawLike: boolean
+  /** Bits of {@link ScannedBatch.others} with which a row that passes the filter stays undecided. Default none. */
+  readonly others?: number
 }
 
 export function loopPlanOf(
@@ -155,8 +158,9 @@ class Generator {
   }
 
   loop(): string {
-    const { filter, outputs } = this.#plan
+    const { filter, outputs, others } = this.#plan
     if (filter) this.#filter(this.#value(filter))
+    if (others) this.#bail(`(O[r]&${others})!==0`)
     const { columns } = outputColumns(this.#plan)
     const scannedCount = this.#plan.columnIndex.size
     let used = 0
@@ -166,8 +170,7 @@ class Generator {
         const value = this.#value(output.expression)
         this.#store(column - scannedCount, output.condition ? this.#boolean(value) : value)
         used++
-      } else if (column >= 0) this.#passThrough(column)
-      else this.#value(output.expression)
+      } else if (column < 0) this.#value(output.expression)
     }
     const head: string[] = []
     for (const i of this.#used) {
@@ -177,7 +180,7 @@ class Generator {
       head.push(`const ok${i}=Q[${i}].kinds,on${i}=Q[${i}].numbers,os${i}=Q[${i}].starts,oe${i}=Q[${i}].ends;`)
     }
     return [
-      'function(n,P,Q,S,B,N,U,A){let m=0,b=0;',
+      'function(n,P,Q,S,B,N,U,A,O){let m=0,b=0;',
       ...head,
       'row:for(let r=0;r<n;r++){bail:{',
       ...this.#lines,
@@ -222,13 +225,6 @@ class Generator {
       if (o.nul) this.#emit(`if(${o.nul})continue row;`)
       this.#bail('true')
     }
-  }
-
-  #passThrough(column: number): void {
-    const { nested } = this.#signatures[column] as ColumnSignature
-    if (!nested) return
-    this.#used.add(column)
-    this.#bail(`k${column}[r]===10||k${column}[r]===11`)
   }
 
   /** A value that is neither boolean nor null is left to the general evaluator. */

@@ -4,6 +4,7 @@
  */
 
 import type { ColumnarCounts, ColumnarOutput } from '../../core/columnar-output.ts'
+import type { ValueObject } from '../../core/values.ts'
 import type { ScanSettings } from '../../kernel/kernel.ts'
 import { acquireKernel, kernelShape, releaseKernel } from '../../kernel/kernel.ts'
 import { type LoadedProgram, loadProgram, type OutputProgram, programBytes } from '../../kernel/program.ts'
@@ -16,7 +17,8 @@ import { createDecider, type RowTaker, scanChunk, scanSettings } from './intake.
 import { hasColumnarForm, loopFinder } from './loops.ts'
 import { outputConstants, outputProgram } from './output-constants.ts'
 import { OutputText } from './output-text.ts'
-import { type SelectedPlan, selectPlan } from './select-plan.ts'
+import { type SelectedPlan, selectPlan, wildcardPlan } from './select-plan.ts'
+import { createWildcardChain } from './wildcard.ts'
 
 export type {
   ColumnarChain,
@@ -29,17 +31,29 @@ export type {
 export function compileColumnar(plan: LogicalPlan, environment: ColumnarEnvironment): ColumnarChain | null {
   if (environment.decode.wholeNumbersAsInt64) return null
   const selected = selectPlan(plan.root)
-  if (selected === null) return null
+  if (selected) return chainOf(selected, environment)
+  const wildcard = wildcardPlan(plan.root)
+  return wildcard && createWildcardChain(wildcard, (columns, rows) => chainOf(columns, environment, rows))
+}
+
+/** Rows with columns that the chain does not know go to the general evaluator. */
+export interface OtherColumns {
+  /** Bits of the batch's `others` that matter. */
+  readonly others: number
+  /** A row for the general evaluator. */
+  undecided(message: ValueObject): void
+}
+
+function chainOf(
+  selected: SelectedPlan,
+  environment: ColumnarEnvironment,
+  other: OtherColumns | null = null,
+): ColumnarChain | null {
   const constants = outputConstants(selected.outputs)
-  const loopPlan = loopPlanOf(selected, constants.ranges, environment.expressions)
-  if (
-    !hasColumnarForm(
-      loopPlan,
-      selected.columns.map((c) => c.type),
-    )
-  )
-    return null
-  return createChain(selected, loopPlan, constants.bytes, environment)
+  const others = other?.others ?? 0
+  const loopPlan = { ...loopPlanOf(selected, constants.ranges, environment.expressions), others }
+  const types = selected.columns.map((c) => c.type)
+  return hasColumnarForm(loopPlan, types) ? createChain(selected, loopPlan, constants.bytes, environment, other) : null
 }
 
 function createChain(
@@ -47,6 +61,7 @@ function createChain(
   loopPlan: LoopPlan,
   constants: Uint8Array,
   environment: ColumnarEnvironment,
+  other: OtherColumns | null,
 ): ColumnarChain {
   const { columns, computed } = outputColumns(loopPlan)
   const around = environment.sendSingle ? (['{', '}\n'] as const) : (['[{', '}]\n'] as const)
@@ -93,6 +108,7 @@ function createChain(
       else out.flush(output)
     },
     message(message, timestamp) {
+      other?.undecided(message)
       const text = general(message, timestamp)
       if (text === null) return false
       emitted++
@@ -125,10 +141,13 @@ function createChain(
   return {
     process({ chunk }, to): ColumnarCounts {
       if (active) {
-        nested ??= createChain(plan, loopPlan, constants, environment)
+        nested ??= createChain(plan, loopPlan, constants, environment, other)
         return nested.process({ chunk }, to)
       }
-      settings ??= scanSettings(plan.columns, kernelShape, computed, bytes, environment.decode)
+      settings ??= {
+        ...scanSettings(plan.columns, kernelShape, computed, bytes, environment.decode),
+        others: other !== null,
+      }
       const source = { kernel: acquireKernel(settings), settings }
       open(program, chunk, to)
       try {
@@ -139,26 +158,28 @@ function createChain(
         releaseKernel(source.kernel)
       }
     },
-    member: {
-      columns: plan.columns,
-      computed,
-      programBytes: bytes,
-      typed: decider.typed,
-      equality: textEquality(loopPlan.filter, plan.columnIndex),
-      skip: decider.skip,
-      place(positions, scanned) {
-        const own = plan.columns.length
-        const moved = columns.map((c) => (c < own ? (positions[c] as number) : scanned + c - own))
-        placed = programOf(moved)
-      },
-      open(chunk, to) {
-        if (active) return false
-        open(placed, chunk, to)
-        return true
-      },
-      take: decider.take,
-      payload: decider.payload,
-      close,
-    },
+    member: other
+      ? null
+      : {
+          columns: plan.columns,
+          computed,
+          programBytes: bytes,
+          typed: decider.typed,
+          equality: textEquality(loopPlan.filter, plan.columnIndex),
+          skip: decider.skip,
+          place(positions, scanned) {
+            const own = plan.columns.length
+            const moved = columns.map((c) => (c < own ? (positions[c] as number) : scanned + c - own))
+            placed = programOf(moved)
+          },
+          open(chunk, to) {
+            if (active) return false
+            open(placed, chunk, to)
+            return true
+          },
+          take: decider.take,
+          payload: decider.payload,
+          close,
+        },
   }
 }

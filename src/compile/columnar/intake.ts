@@ -152,7 +152,8 @@ export function createDecider({ decoder, types, findLoop }: DeciderOptions): Dec
     const constants = taker.begin(k, batch)
     const loop = findLoop(batch)
     if (loop) {
-      loop(rowCount, batch.columns, batch.computed, batch.selected, batch.undecided, counts, batch.bytes, constants)
+      const { columns, computed, selected, undecided: bails, bytes, others } = batch
+      loop(rowCount, columns, computed, selected, bails, counts, bytes, constants, others)
       pass = counts[0] as number
       undecided = counts[1] as number
     } else {

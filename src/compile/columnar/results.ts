@@ -137,7 +137,8 @@ function encoder({ settings, added, program, sendSingle, loopsFor }: EncoderPart
       }
       const job = loadProgram(kernel, program)
       const loop = findLoop(batch)
-      loop?.(rows, batch.columns, batch.computed, batch.selected, batch.undecided, counts, batch.bytes, job.constants)
+      const { columns, computed, selected, undecided, bytes, others } = batch
+      loop?.(rows, columns, computed, selected, undecided, counts, bytes, job.constants, others)
       if (!loop || counts[1] !== 0) return false
       const passed = counts[0] as number
       for (let done = 0; done < passed; ) {

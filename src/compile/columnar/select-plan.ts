@@ -5,6 +5,7 @@
 import { encodeJsonText } from '../../core/json-encode.ts'
 import { compareText } from '../../core/text-order.ts'
 import type { FilterNode, PlanNode, ProjectNode, SourceNode } from '../../plan/logical.ts'
+import { findNode } from '../../plan/nodes.ts'
 import type { Expression, FieldType } from '../../sql/ast.ts'
 import { childrenOf } from '../../sql/walk.ts'
 
@@ -55,6 +56,63 @@ export function selectPlan(root: PlanNode): SelectedPlan | null {
   return selected && { ...selected, project: root }
 }
 
+/** A plan whose messages have the columns of the row, whatever they are: `SELECT *`, with exceptions and fields of its own. */
+export interface WildcardPlan {
+  /** All columns there are, when the stream declares them; null = those of the rows. */
+  readonly declared: readonly string[] | null
+  /** True for a column that a field of the statement has the name of: which one a message has depends on the row. */
+  taken(column: string): boolean
+  /** The plan for rows that have no other columns than these. */
+  of(columns: readonly string[]): SelectedPlan | null
+}
+
+export function wildcardPlan(root: PlanNode): WildcardPlan | null {
+  if (root.kind !== 'project' || root.aggregate || root.limit !== null || root.sendMeta) return null
+  const source = findNode(root, 'source')
+  const own = root.fields.filter((f) => f.expression.kind !== 'wildcard')
+  const [wildcard, ...more] = root.fields.flatMap(({ expression: e }) => (e.kind === 'wildcard' ? [e] : []))
+  const fields = outputFields({ ...root, fields: own })
+  if (!source || !wildcard || more.length > 0 || wildcard.replace.length > 0 || !fields) return null
+  const filter = root.input.kind === 'filter' ? [root.input.condition] : []
+  const read = readColumns(source, [...filter, ...fields.map((f) => f.expression)])
+  if (!read) return null
+  const visible = fields.filter((f) => f.visible)
+  // What `*` has anyway.
+  const repeated = new Set(visible.filter(isOwnColumn).map((f) => f.name))
+  const names = new Set(visible.filter((f) => !isOwnColumn(f)).map((f) => f.name))
+  return {
+    declared: source.columns?.map((c) => c.name) ?? null,
+    taken: (column) => names.has(column),
+    of(columns) {
+      // Those the statement names are scanned, so they are columns too.
+      const all = [...new Set([...columns, ...read.columns.map((c) => c.path[0] as string)])].map(
+        (name) => ({ kind: 'column', stream: null, name, at: wildcard.at }) as const,
+      )
+      const isCopied = (name: string): boolean =>
+        !wildcard.except.includes(name) && !name.startsWith('$$') && !repeated.has(name)
+      const copied = all.filter(({ name }) => isCopied(name))
+      if (copied.some(({ name }) => names.has(name))) return null
+      const outputs = copied.map(
+        (expression): OutputField => ({
+          name: expression.name,
+          expression,
+          missing: 'omit',
+          null: 'null',
+          visible: true,
+        }),
+      )
+      const selected = selectRows(root.input, sorted([...outputs, ...fields]), all)
+      return selected && { ...selected, project: root }
+    },
+  }
+}
+
+/** `temp`, which is null where the column is. */
+function isOwnColumn({ name, expression, null: ofNull }: OutputField): boolean {
+  const path = columnPath(expression)
+  return path?.length === 1 && path[0] === name && ofNull === 'null'
+}
+
 /** The members of a projection's messages; null when they depend on the row. */
 export function outputFields(project: ProjectNode): readonly OutputField[] | null {
   const outputs: OutputField[] = []
@@ -72,17 +130,30 @@ export function outputFields(project: ProjectNode): readonly OutputField[] | nul
     })
   }
   if (new Set(outputs.map((o) => o.name)).size !== outputs.length) return null
+  return sorted(outputs)
+}
+
+function sorted(outputs: OutputField[]): OutputField[] {
   return outputs.sort((a, b) => Number(b.visible) - Number(a.visible) || compareText(a.name, b.name))
 }
 
-/** The part below a projection or window: its rows, and the columns that filter and `outputs` read. */
-export function selectRows(input: PlanNode, outputs: readonly OutputField[]): SelectedRows | null {
+/**
+ * The part below a projection or window: its rows, and the columns that filter and `outputs` read. `all`: the columns of the rows
+ * where the plan does not say which it needs.
+ */
+export function selectRows(
+  input: PlanNode,
+  outputs: readonly OutputField[],
+  all: readonly Expression[] | null = null,
+): SelectedRows | null {
   const filter = input.kind === 'filter' ? input : null
   const source = filter ? filter.input : input
   if (source.kind !== 'source' || source.eventTime || !isPlainJson(source)) return null
-  const read = readColumns(source, [...(filter ? [filter.condition] : []), ...outputs.map((o) => o.expression)])
-  const all = read && withDeclared(source, read)
-  return all && all.columns.length <= MAX_COLUMNS ? { source, filter, outputs, ...all } : null
+  if (source.columns === null && all === null) return null
+  const expressions = [...(filter ? [filter.condition] : []), ...outputs.map((o) => o.expression), ...(all ?? [])]
+  const read = readColumns(source, expressions)
+  const columns = read && withDeclared(source, read)
+  return columns && columns.columns.length <= MAX_COLUMNS ? { source, filter, outputs, ...columns } : null
 }
 
 export type ColumnList = Pick<SelectedRows, 'columns' | 'columnIndex'>
@@ -131,7 +202,6 @@ export function withDeclared(source: SourceNode, read: ColumnList): ColumnList |
 export function isPlainJson(source: SourceNode): boolean {
   const { format, strictValidation, schemaId } = source.definition.options
   return (
-    source.columns !== null &&
     !source.renames?.length &&
     source.meta !== null &&
     source.meta.length === 0 &&

@@ -11,12 +11,16 @@ import { planSelect } from '../../plan/index.ts'
 import type { PlanNode, SourceNode } from '../../plan/logical.ts'
 import { parseSelect, parseStatement } from '../../sql/index.ts'
 import { newHitCounter } from '../expression.ts'
-import { type ColumnarChain, compileColumnar, type PayloadChunk } from './index.ts'
+import { type ColumnarChain, compileColumnar, type PayloadChunk, type ScanMember } from './index.ts'
 import { SharedScan } from './shared-scan.ts'
 
 const limits = { wholeNumbersAsInt64: false, maxPayloadBytes: 1 << 20, maxDepth: 20, maxRows: 10_000 }
 
-function chainOf(sql: string, fields = ''): ColumnarChain {
+interface SharingChain extends ColumnarChain {
+  readonly member: ScanMember
+}
+
+function chainOf(sql: string, fields = ''): SharingChain {
   const stream = parseStatement(`CREATE STREAM s (${fields}) WITH (DATASOURCE="x", FORMAT="json")`, { functions })
   if (stream.kind !== 'createStream') throw new Error('no stream')
   const plan = planSelect(parseSelect(sql, { functions }), { stream: () => stream, functions })
@@ -39,8 +43,8 @@ function chainOf(sql: string, fields = ''): ColumnarChain {
     decode,
     sendSingle: true,
   })
-  if (!chain) throw new Error(`no columnar form: ${sql}`)
-  return chain
+  if (!chain?.member) throw new Error(`no columnar form that shares scans: ${sql}`)
+  return chain as SharingChain
 }
 
 function record(onLines?: () => void): ColumnarOutput & { readonly seen: string[] } {
@@ -99,7 +103,7 @@ describe('rules that share a scan', () => {
       })
       for (const [i, chain] of alone.entries()) {
         const output = record()
-        const member = chains[i]?.member as ColumnarChain['member']
+        const member = chains[i]?.member as ScanMember
         const own = counts.get(member) ?? { received: rows, emitted: 0, filtered: rows }
         expect(own).toEqual(chain.process({ chunk: chunk(payloads) }, output))
         expect(together[i]?.seen).toEqual(output.seen)

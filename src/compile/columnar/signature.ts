@@ -1,6 +1,5 @@
 /** How a column of one batch is read: decided from the kinds met in it, so that plain batches get plain loops. */
 import {
-  ARRAY,
   BOOLEAN_KINDS,
   type Column,
   ESCAPED,
@@ -21,8 +20,6 @@ export interface ColumnSignature {
   readonly nothing: boolean
   /** Some rows are of another kind: they leave the columnar code. */
   readonly others: boolean
-  /** Some rows are objects or arrays. */
-  readonly nested: boolean
 }
 
 const plain: Readonly<Record<ColumnSignature['type'], number>> = {
@@ -40,7 +37,6 @@ export function signatureOf(kindMask: number, declared: ColumnClass): ColumnSign
     type,
     nothing: (kindMask & NOTHING_KINDS) !== 0,
     others: (something & ~plain[type]) !== 0,
-    nested: (something & ((1 << OBJECT) | (1 << ARRAY))) !== 0,
   }
 }
 
@@ -71,8 +67,8 @@ export function signatureKey(columns: readonly Column[], types: readonly ColumnC
   let key = ''
   for (let i = 0; i < columns.length; i++) {
     const s = signatureOf((columns[i] as Column).kindMask, types[i] as ColumnClass)
-    const flags = (s.nothing ? 1 : 0) + (s.others ? 2 : 0) + (s.nested ? 4 : 0)
-    key += String.fromCharCode(65 + flags + 8 * typeNumbers[s.type])
+    const flags = (s.nothing ? 1 : 0) + (s.others ? 2 : 0)
+    key += String.fromCharCode(65 + flags + 4 * typeNumbers[s.type])
   }
   return key
 }

@@ -188,7 +188,7 @@ function sendsMeta(root: PlanNode): boolean {
 function eventTimeSource(input: PlanNode): SourceNode | null {
   if (input.kind !== 'watermark') return null
   const [source, ...others] = input.inputs
-  return source?.kind === 'source' && others.length === 0 && isPlainJson(source) ? source : null
+  return source?.kind === 'source' && others.length === 0 && source.columns && isPlainJson(source) ? source : null
 }
 
 /** Null where the time is no column of integers. */

@@ -3,9 +3,10 @@
 // A program in memory: count u32, then entries of 32 bytes: address and length of `"key":`, addresses of the column's
 // kinds, numbers, starts and ends, and flags: bit 0 writes null for a missing value, bit 1 leaves a null out, bit 2 copies
 // numbers from their source text where that is already what the output needs.
-import { DECIMAL, ESCAPED, FALSE, FLOAT, INT, MISSING, NULL, TEXT, TRUE } from './state'
+import { ARRAY, DECIMAL, ESCAPED, FALSE, FLOAT, INT, MISSING, NULL, OBJECT, TEXT, TRUE } from './state'
 import { escapedCode, illFormedLength, readEscape, utf8Length, writeUtf8 } from './text'
 import { writeNumber } from './format'
+import { refused, writeNested } from './nested'
 
 /** Copies up to 15 bytes too many on both sides: sources and output have slack. */
 // @ts-ignore: decorator
@@ -15,7 +16,7 @@ import { writeNumber } from './format'
 }
 
 /** A plain JSON string as Go writes it: < > & and U+2028/9 escaped. */
-function copyText(to: usize, from: usize, length: usize): usize {
+export function copyText(to: usize, from: usize, length: usize): usize {
   let i: usize = 0
   while (i < length) {
     const v = v128.load(from + i)
@@ -88,7 +89,7 @@ function writeShort(to: usize, c: u32): usize {
 }
 
 /** A JSON string of any kind, from after its opening quote to after the closing one, as the general encoder writes it. */
-function copySlowly(to: usize, from: usize, length: usize): usize {
+export function copySlowly(to: usize, from: usize, length: usize): usize {
   const end = from + length - 1
   while (from < end) {
     const c = load<u8>(from)
@@ -140,13 +141,13 @@ function rowBound(program: usize, row: usize): usize {
   return bound
 }
 
-/** First selected row that did not fit, and where the text ends, after `encodeRows`. */
+/** First selected row that did not fit or was refused, after `encodeRows`. */
 export let encodedRows: u32 = 0
 
 /**
  * Writes the rows `selected[from..to)` to `out`, each between `open` and `close` texts (up to 16 bytes each; a row opens
- * its own brace). Returns the end of the text; `encodedRows` tells how
- * many of the list are done, less than asked when the room ended.
+ * its own brace). Returns the end of the text; `encodedRows` tells how many of the list are done, less than asked when the room
+ * ended or a row has an object or array that only the host can write.
  */
 export function encodeRows(
   program: usize,
@@ -168,9 +169,11 @@ export function encodeRows(
   for (; i < to; i++) {
     const row = <usize>load<u32>(selected + (<usize>i << 2))
     if (p + rowBound(program, row) > limit) break
+    const rowStart = p
     v128.store(p, opening)
     p += openLength
     const first = p
+    let ok = true
     let at = program + 16
     for (let c: u32 = 0; c < count; c++, at += 32) {
       const kind = load<u8>(<usize>load<u32>(at, 8) + row)
@@ -184,6 +187,12 @@ export function encodeRows(
         else if (kind == ESCAPED) {
           store<u8>(p, 34)
           p = copySlowly(p + 1, start + 1, length - 1)
+        } else if (kind == OBJECT || kind == ARRAY) {
+          p = writeNested(p, start)
+          if (refused) {
+            ok = false
+            break
+          }
         } else p = copy(p, start, length)
       } else if (kind == INT || kind == DECIMAL || kind == FLOAT) {
         p = writeNumber(p, load<f64>(<usize>load<u32>(at, 12) + (row << 3)))
@@ -199,6 +208,10 @@ export function encodeRows(
         p += 4
       }
       store<u8>(p++, 44)
+    }
+    if (!ok) {
+      p = rowStart
+      break
     }
     if (p != first) p--
     v128.store(p, closing)

@@ -21,6 +21,7 @@ import {
   NOT_AN_OBJECT,
   NULL,
   OBJECT,
+  OTHERS,
   OVERFLOW,
   PAYLOADS,
   PAYLOAD_COUNT,
@@ -53,6 +54,9 @@ import { utf8Length, writeUtf8 } from './text'
 let capacity: usize = 0
 let columns: usize = 0
 let row: usize = 0
+/** Where members outside the shape are noted, or 0; and the node of the rows themselves. */
+let others: usize = 0
+let root: usize = 0
 /** The entry that `readKey` found for the key it read; 0 when nobody wants the member. */
 let entry: usize = 0
 
@@ -182,7 +186,11 @@ function scanObject(p: usize, node: usize, depth: u32): usize {
     }
     if (slot < lastSlot) slot += SLOT_SIZE
     p = toText(p)
-    p = want == 0 ? skipValue(p, depth) : scanValue(p, want, depth)
+    if (want != 0) p = scanValue(p, want, depth)
+    else {
+      if (others != 0 && node == root) noteOther(p)
+      p = skipValue(p, depth)
+    }
     if (p == 0) return 0
     let c = load<u8>(p)
     if (c <= 32) {
@@ -196,6 +204,12 @@ function scanObject(p: usize, node: usize, depth: u32): usize {
     if (c == 125) return p + 1
     return fail(p)
   }
+}
+
+/** A member of the row that has no column: bit 0, or, when it is null, bit 1. */
+// @ts-ignore: decorator
+@inline function noteOther(value: usize): void {
+  store<u8>(others + row, load<u8>(others + row) | (load<u8>(value) == 110 ? 2 : 1))
 }
 
 // @ts-ignore: decorator
@@ -271,6 +285,7 @@ function dropRows(first: usize): void {
   for (let c: u32 = 0; c < count; c++) {
     memory.fill(columns + <usize>c * 17 * capacity + 16 * capacity + first, MISSING, last - first)
   }
+  if (others != 0) memory.fill(others + first, 0, last - first)
   row = first
 }
 
@@ -322,12 +337,15 @@ function scanPayload(p: usize, payload: u32): usize {
 function begin(): void {
   capacity = <usize>get(CAPACITY)
   columns = <usize>get(COLUMNS)
+  others = <usize>get(OTHERS)
+  root = <usize>get(SHAPE)
   row = 0
   set(FAILED, 0)
   set(OVERFLOW, 0)
   set(SLOW_NUMBERS, 0)
   const count = get(COLUMN_COUNT)
   for (let c: u32 = 0; c < count; c++) memory.fill(columns + <usize>c * 17 * capacity + 16 * capacity, MISSING, capacity)
+  if (others != 0) memory.fill(others, 0, capacity)
 }
 
 function finish(done: u32, position: usize): void {

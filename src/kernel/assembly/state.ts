@@ -36,6 +36,9 @@ export const H: usize = memory.data(256, 16)
 /** in: how many columns the scan fills. */
 // @ts-ignore: decorator
 @inline export const COLUMN_COUNT: usize = 44
+/** in: address of a byte per row that tells of members outside the shape (bit 0: one with a value, bit 1: one that is null), or 0. */
+// @ts-ignore: decorator
+@inline export const OTHERS: usize = 48
 /** out: rows filled, payloads finished (good and bad), failures recorded. */
 // @ts-ignore: decorator
 @inline export const ROW_COUNT: usize = 64
