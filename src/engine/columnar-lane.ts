@@ -35,8 +35,7 @@ export interface LaneMetrics {
 
 /** A lane that may share scans with others. */
 export interface StatelessLane extends ColumnarLane {
-  /** Null: it scans for itself. */
-  readonly member: ScanMember | null
+  readonly member: ScanMember
   meter(output: ColumnarOutput): Metered
   /** Counts rows of which it is known that none passes. */
   skipped(rows: number): void
@@ -134,6 +133,9 @@ export async function createColumnarLane(
   }
   return {
     member: chain.member,
+    get wantsRows() {
+      return chain.wantsRows ?? false
+    },
     meter,
     skipped(rows) {
       credit(metrics.decoder, rows, rows)

@@ -142,8 +142,7 @@ async function takeUndecoded(
     project: named('project'),
     sinks: sinks.flatMap((s) => s.chainMetrics),
   })
-  // On a shared stream a scan of its own would cost more than a row that is decoded for all.
-  if (!stateless || (isShared && !stateless.member)) return null
+  if (!stateless) return null
   runner.useColumnarLane(stateless)
   return { metrics, shareable: stateless }
 }

@@ -22,14 +22,14 @@ export class SharedLanes implements ChunkScanner {
   }
 
   add(consumer: Consumer, lane: StatelessLane): void {
-    if (!lane.member || !this.#scan.join(lane.member)) return
+    if (!this.#scan.join(lane.member)) return
     this.#lanes.set(consumer, lane)
     this.#consumers.set(lane.member, consumer)
   }
 
   remove(consumer: Consumer): void {
     const lane = this.#lanes.get(consumer)
-    if (!lane?.member) return
+    if (!lane) return
     this.#lanes.delete(consumer)
     this.#consumers.delete(lane.member)
     this.#scan.leave(lane.member)
@@ -49,8 +49,8 @@ export class SharedLanes implements ChunkScanner {
     const alone: Consumer[] = []
     for (const consumer of consumers) {
       const lane = this.#lanes.get(consumer)
-      const own = lane?.member && counts.get(lane.member)
-      if (!lane?.member || own === null) alone.push(consumer)
+      const own = lane && counts.get(lane.member)
+      if (!lane || own === null || this.#scan.isOut(lane.member)) alone.push(consumer)
       else if (own) {
         const { metered, turn } = turns.get(lane.member) as Turn
         metered.finish(own, delivery)

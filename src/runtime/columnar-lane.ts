@@ -7,6 +7,8 @@ export type ChunkDelivery = Delivery & { readonly kind: 'chunk' }
 /** Decodes, filters, projects and encodes whole chunks. */
 export interface ColumnarLane {
   process(delivery: ChunkDelivery, output: ChunkOutput): ColumnarCounts
+  /** Rows had better come decoded from now on; chunks are still taken. Default false. */
+  readonly wantsRows?: boolean
   /** Lanes with results that do not leave inside {@link process} (of windows): where they go. Called once, before the start. */
   connect?(results: ResultOutput): void
 }

@@ -291,6 +291,8 @@ class Input implements Consumer, ChunkOutput {
   readonly #table: boolean
   #endPending = false
   #closed = false
+  /** The columnar lane has asked for decoded rows. */
+  #wantsRows = false
 
   constructor(plan: InputPlan, first: Receiver, environment: InputEnvironment) {
     this.#first = first
@@ -305,7 +307,7 @@ class Input implements Consumer, ChunkOutput {
   }
 
   get columnar(): boolean {
-    return this.#e.columnar() !== null
+    return !this.#wantsRows && this.#e.columnar() !== null
   }
 
   get held(): number {
@@ -360,7 +362,9 @@ class Input implements Consumer, ChunkOutput {
         this.failed(delivery.error, delivery.events, true)
         return
       case 'chunk': {
-        const counts = (this.#e.columnar() as ColumnarLane).process(delivery, this)
+        const lane = this.#e.columnar() as ColumnarLane
+        const counts = lane.process(delivery, this)
+        if (lane.wantsRows) this.#wantsRows = true
         this.#count(counts)
         if (counts.broken) throw counts.broken
         if (counts.watermark !== undefined) this.#first.watermark(counts.watermark)

@@ -134,16 +134,21 @@ export class StreamRunner {
     }
     const bytes = sizeOf(chunk)
     const direct = chunk.kind === 'bytes' && chain.raw
+    let rowConsumers: readonly Attachment[] = this.#attachments
     if (direct) {
       const delivery: ChunkDelivery = { kind: 'chunk', chunk, bytes }
       const columnar: Consumer[] = []
-      for (const { consumer } of this.#attachments) if (consumer.columnar) columnar.push(consumer)
+      const others: Attachment[] = []
+      for (const attachment of this.#attachments) {
+        if (attachment.consumer.columnar) columnar.push(attachment.consumer)
+        else others.push(attachment)
+      }
+      rowConsumers = others
       const { scanner } = this.#o
       const alone = scanner && columnar.length > 1 ? scanner.scan(delivery, columnar) : columnar
       taken += columnar.length - alone.length
       for (const consumer of alone) wait(this.#hand(consumer, delivery))
     }
-    const rowConsumers = direct ? this.#attachments.filter((a) => !a.consumer.columnar) : this.#attachments
     if (rowConsumers.length) {
       chain.decode(
         chunk,

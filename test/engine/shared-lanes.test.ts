@@ -1,5 +1,13 @@
 import { afterEach, describe, expect, it } from 'vitest'
-import { createEngine, type Engine, imbalance, manualClock, type ValueObject } from '../../src/engine/index.ts'
+import type { SinkDefinition } from '../../src/connectors/contract.ts'
+import {
+  builtinConnectors,
+  createEngine,
+  type Engine,
+  imbalance,
+  manualClock,
+  type ValueObject,
+} from '../../src/engine/index.ts'
 
 let engine: Engine
 async function open(): Promise<void> {
@@ -64,6 +72,54 @@ describe('rules on a shared stream', () => {
     const received = (id: string): number => engine.ruleLedger(id).rule.received
     expect(['r1', 'r2', 'r3'].map(received)).toEqual([1, 2, 4])
   })
+
+  it.each(['true', 'false'])(
+    'with all columns, also when they are more than a scan has (SHARED=%s)',
+    async (shared) => {
+      const seen: Record<string, string> = {}
+      const lines: SinkDefinition = {
+        name: 'lines',
+        docs: 'collects messages by rule',
+        takes: 'bytes',
+        options: {},
+        create: (_properties, { owner }) => ({
+          async connect() {},
+          async send({ payload }) {
+            seen[owner] = (seen[owner] ?? '') + new TextDecoder().decode(payload as Uint8Array)
+          },
+          async close() {},
+        }),
+      }
+      const clock = manualClock({ start: 1_700_000_000_000 })
+      engine = await createEngine({ clock, connectors: [...builtinConnectors, { name: 'lines', sink: lines }] })
+      await engine.execute(
+        `CREATE STREAM demo () WITH (TYPE="mqtt", DATASOURCE="in", FORMAT="json", SHARED="${shared}")`,
+      )
+      const statements = { r1: 'SELECT * FROM demo', r2: 'SELECT * FROM demo WHERE a < 100', r3: 'SELECT a FROM demo' }
+      for (const [id, sql] of Object.entries(statements)) {
+        await engine.createRule({ id, sql, actions: [{ lines: { sendSingle: true } }], options: {} })
+      }
+      const all: string[] = []
+      for (let k = 0; k < 5; k++) {
+        const chunk = Array.from({ length: 40 }, (_, i) => `{"a":${40 * k + i},"b${40 * k + i}":"x","o":{"y":[${i}]}}`)
+        all.push(...chunk)
+        await engine.feed('demo', chunk.map(bytes))
+        await flush()
+      }
+      const texts = Object.keys(statements).map((id) => Object.entries(seen).find(([owner]) => owner.includes(id))?.[1])
+      expect(texts).toEqual(
+        [all, all.slice(0, 100), all.map((text) => text.replace(/,.*/, '}'))].map((t) => t.join('')),
+      )
+      for (const [id, emitted] of [
+        ['r1', 200],
+        ['r2', 100],
+        ['r3', 200],
+      ] as const) {
+        const { rule } = engine.ruleLedger(id)
+        expect(rule).toMatchObject({ received: 200, emitted, filtered: 200 - emitted, dropped: {}, inFlight: 0 })
+      }
+    },
+  )
 
   it('aggregate windows beside stateless rules', async () => {
     await open()

@@ -20,8 +20,10 @@ export interface PayloadChunk {
 /** A whole rule between source and sink. Synchronous; an output call may lead back into it. */
 export interface ColumnarChain {
   process(delivery: { readonly chunk: PayloadChunk }, output: ColumnarOutput): ColumnarCounts
-  /** The same work on a scan that other chains share; null where it depends on what else is scanned. */
-  readonly member: ScanMember | null
+  /** The same work on a scan that other chains share. */
+  readonly member: ScanMember
+  /** Rows have so many columns that they had better come decoded from now on. */
+  readonly wantsRows?: boolean
 }
 
 /** A chain's part in a scan of several (shared-scan.ts). */
@@ -31,6 +33,8 @@ export interface ScanMember extends BatchTaker {
   readonly programBytes: number
   /** What the rule's condition begins with. */
   readonly equality: TextEquality | null
+  /** Set where messages have all columns of the rows; changes {@link columns}. */
+  readonly wildcard: WildcardMember | null
   /** Rows none of which passes, instead of {@link take}. */
   skip(rows: number): void
   /** From the next `open` on, the chain's column i is column `positions[i]` of `scanned` ones. */
@@ -38,6 +42,16 @@ export interface ScanMember extends BatchTaker {
   /** False when the chain is at work already: an output call has led back to the stream. */
   open(chunk: PayloadChunk, output: ColumnarOutput): boolean
   close(): ColumnarCounts
+}
+
+/** The columns of a member that are not known beforehand. */
+export interface WildcardMember {
+  /** Names of columns that rows are known to have. */
+  readonly names: ReadonlySet<string>
+  /** Rows may have these, too. False when the member can no longer take part. Not while it is open. */
+  know(names: ReadonlySet<string>): boolean
+  /** Called when the member has met others: it must not be opened again before {@link know}. Null = nobody is to be called. */
+  watch(changed: (() => void) | null): void
 }
 
 export interface ColumnarEnvironment {

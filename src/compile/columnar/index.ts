@@ -158,28 +158,27 @@ function createChain(
         releaseKernel(source.kernel)
       }
     },
-    member: other
-      ? null
-      : {
-          columns: plan.columns,
-          computed,
-          programBytes: bytes,
-          typed: decider.typed,
-          equality: textEquality(loopPlan.filter, plan.columnIndex),
-          skip: decider.skip,
-          place(positions, scanned) {
-            const own = plan.columns.length
-            const moved = columns.map((c) => (c < own ? (positions[c] as number) : scanned + c - own))
-            placed = programOf(moved)
-          },
-          open(chunk, to) {
-            if (active) return false
-            open(placed, chunk, to)
-            return true
-          },
-          take: decider.take,
-          payload: decider.payload,
-          close,
-        },
+    member: {
+      columns: plan.columns,
+      computed,
+      programBytes: bytes,
+      typed: decider.typed,
+      equality: textEquality(loopPlan.filter, plan.columnIndex),
+      wildcard: null,
+      skip: decider.skip,
+      place(positions, scanned) {
+        const own = plan.columns.length
+        const moved = columns.map((c) => (c < own ? (positions[c] as number) : scanned + c - own))
+        placed = programOf(moved)
+      },
+      open(chunk, to) {
+        if (active) return false
+        open(placed, chunk, to)
+        return true
+      },
+      take: decider.take,
+      payload: decider.payload,
+      close,
+    },
   }
 }

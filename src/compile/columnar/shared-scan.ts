@@ -25,7 +25,7 @@ const MAX_COLUMNS = 256
 export interface ScanResult {
   /** Rows of the chunk; a member that is not in `counts` has seen none of them, since none could pass. */
   readonly rows: number
-  /** Null for a member that has to process the chunk for itself. */
+  /** Null for a member that has to process the chunk for itself; see also {@link SharedScan.isOut}. */
   readonly counts: ReadonlyMap<ScanMember, ColumnarCounts | null>
 }
 
@@ -39,6 +39,13 @@ export class SharedScan {
   /** Null when they have to be made anew. */
   #settings: ScanSettings | null = null
   #index: ReturnType<typeof groupByEquality> | null = null
+  /** Members that want all columns. What one of them or any other member reads, all of them know. */
+  readonly #wildcards = new Set<ScanMember>()
+  #names: ReadonlySet<string> = new Set()
+  readonly #out = new Set<ScanMember>()
+  /** The columns have to be put together anew before the next chunk. */
+  #isStale = false
+  #running = 0
 
   constructor(limits: DecodeOptions) {
     this.#limits = limits
@@ -46,23 +53,41 @@ export class SharedScan {
 
   /** False when there is no room for its columns. */
   join(member: ScanMember): boolean {
+    const { wildcard } = member
     const fresh = member.columns.filter((c) => !this.#columns.has(pathKey(c.path)))
     if (this.#columns.size + fresh.length > MAX_COLUMNS) return false
+    const isFirst = wildcard !== null && this.#wildcards.size === 0
+    if (wildcard) {
+      this.#wildcards.add(member)
+      wildcard.watch(() => {
+        this.#isStale = true
+      })
+    }
+    if (isFirst || (this.#wildcards.size > 0 && !this.#isKnown(member))) {
+      this.#places.set(member, [])
+      this.#renew()
+      return true
+    }
     this.#add(member)
     // Computed columns stand behind the scanned ones: theirs have moved.
     if (fresh.length > 0) for (const known of this.#places.keys()) this.#place(known)
     else this.#place(member)
     if (fresh.length > 0 || member.computed > this.#computed || member.programBytes > this.#programBytes) {
-      this.#computed = Math.max(this.#computed, member.computed)
-      this.#programBytes = Math.max(this.#programBytes, member.programBytes)
+      this.#needs(member)
       this.#settings = null
     }
     return true
   }
 
   leave(member: ScanMember): void {
+    this.#out.delete(member)
     if (!this.#places.delete(member)) return
     this.#index = null
+    member.wildcard?.watch(null)
+    if (this.#wildcards.delete(member) || this.#wildcards.size > 0) {
+      this.#isStale = true
+      return
+    }
     const keys = member.columns.map((c) => pathKey(c.path))
     let unused = false
     for (const key of keys) {
@@ -79,8 +104,49 @@ export class SharedScan {
     for (const left of members) this.#place(left)
   }
 
-  has(member: ScanMember): boolean {
-    return this.#places.has(member)
+  /** True for a member that has joined but can no longer take part: it processes chunks for itself. */
+  isOut(member: ScanMember): boolean {
+    return this.#out.size > 0 && this.#out.has(member)
+  }
+
+  /** True when the wildcard members know all columns of the rows that this one reads, and this one knows theirs. */
+  #isKnown({ columns, wildcard }: ScanMember): boolean {
+    if (this.#isStale || !columns.every((c) => this.#names.has(c.path[0] as string))) return false
+    return !wildcard || (isSubset(wildcard.names, this.#names) && wildcard.know(this.#names))
+  }
+
+  /** Puts the columns together anew, at the latest before the next chunk. */
+  #renew(): void {
+    this.#isStale = this.#running > 0
+    if (this.#isStale) return
+    const names = new Set<string>()
+    for (const { columns, wildcard } of this.#places.keys()) {
+      for (const { path } of columns) names.add(path[0] as string)
+      for (const name of wildcard?.names ?? []) names.add(name)
+    }
+    for (const member of this.#wildcards) {
+      if (member.wildcard?.know(names)) continue
+      member.wildcard?.watch(null)
+      this.#wildcards.delete(member)
+      this.#places.delete(member)
+      this.#out.add(member)
+    }
+    this.#names = names
+    const members = [...this.#places.keys()]
+    this.#places.clear()
+    this.#columns.clear()
+    this.#settings = null
+    this.#index = null
+    for (const member of members) {
+      this.#add(member)
+      this.#needs(member)
+    }
+    for (const member of members) this.#place(member)
+  }
+
+  #needs({ computed, programBytes }: ScanMember): void {
+    this.#computed = Math.max(this.#computed, computed)
+    this.#programBytes = Math.max(this.#programBytes, programBytes)
   }
 
   #add(member: ScanMember): void {
@@ -107,23 +173,34 @@ export class SharedScan {
    * not now. Not for members either that are at work already because an output call has led back to the stream.
    */
   process(chunk: PayloadChunk, begin: (member: ScanMember) => ColumnarOutput | null): ScanResult {
-    this.#settings ??= scanSettings(
-      [...this.#columns.values()].map((c) => c.column),
-      kernelShape,
-      this.#computed,
-      this.#programBytes,
-      this.#limits,
-    )
+    if (this.#isStale) this.#renew()
+    this.#settings ??= {
+      ...scanSettings(
+        [...this.#columns.values()].map((c) => c.column),
+        kernelShape,
+        this.#computed,
+        this.#programBytes,
+        this.#limits,
+      ),
+      others: this.#wildcards.size > 0,
+    }
     const source = { kernel: acquireKernel(this.#settings), settings: this.#settings }
-    const work = new ScanWork(chunk, begin)
+    const work = new ScanWork(chunk, (member) => (this.#hasMoved(member) ? null : begin(member)))
+    this.#running++
     try {
       scanChunk(() => source, chunk, this.#limits, this.#takerFor(work))
     } finally {
       // While the kernel is held: what is flushed lies in its memory.
       work.close()
+      this.#running--
       releaseKernel(source.kernel)
     }
     return { rows: work.rows, counts: work.counts }
+  }
+
+  /** True for a member whose columns may have changed since they were placed. */
+  #hasMoved(member: ScanMember): boolean {
+    return this.#isStale && (member.wildcard !== null || this.#places.get(member)?.length !== member.columns.length)
   }
 
   #takerFor(work: ScanWork): BatchTaker {
@@ -187,4 +264,9 @@ class ScanWork {
       this.counts.set(member, member.close())
     }
   }
+}
+
+function isSubset(names: ReadonlySet<string>, of: ReadonlySet<string>): boolean {
+  for (const name of names) if (!of.has(name)) return false
+  return true
 }
