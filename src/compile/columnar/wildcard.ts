@@ -31,7 +31,9 @@ export function createWildcardChain(
     others: learning ? OTHER_VALUE | OTHER_NULL : OTHER_NULL,
     undecided(message) {
       if (!learning) return
-      for (const name of Object.keys(message)) if (isPlainName(name) && !plan.taken(name)) learn(name)
+      for (const name of Object.keys(message)) {
+        if (!known.has(name) && isPlainName(name) && !plan.taken(name)) learn(name)
+      }
       if (isNew) changed?.()
     },
   }
