@@ -46,7 +46,7 @@ export class RuleRun {
   readonly planned: PlannedRule
   readonly runner: RuleRunner
   /** Sources, operators, sinks in the order of status. */
-  readonly metrics: readonly NodeMetrics[]
+  readonly #metrics: readonly NodeMetrics[]
   readonly #environment: EngineEnvironment
   readonly #operators: RuleOperators
   readonly #sources: RuleSources
@@ -67,12 +67,18 @@ export class RuleRun {
     this.#watch = parts.watch
     this.#checkpoints = parts.checkpoints
     const shown = runner.stages.filter((_, i) => operators.chain.stages[i]?.shown)
-    this.metrics = [
+    this.#metrics = [
       ...sources.metrics,
       ...shown.map((s) => s.metrics),
       ...sinks.flatMap((s) => s.chainMetrics),
       ...this.#sinks.map((s) => s.metrics),
     ]
+  }
+
+  /** Counters of all nodes, up to date. */
+  get metrics(): readonly NodeMetrics[] {
+    this.runner.catchUp()
+    return this.#metrics
   }
 
   /**

@@ -7,58 +7,100 @@ import type { Consumer } from '../runtime/delivery.ts'
 import type { ChunkScanner } from '../runtime/stream-runner.ts'
 import type { Metered, StatelessLane } from './columnar-lane.ts'
 
+interface Sharer {
+  readonly consumer: Consumer
+  readonly lane: StatelessLane
+  /** Scanned rows that it has counted: it has taken part in their scan, or has been told that none of them passes. */
+  counted: number
+}
+
 interface Turn {
   readonly turn: ChunkTurn
   readonly metered: Metered
 }
 
 export class SharedLanes implements ChunkScanner {
+  version = 0
   readonly #scan: SharedScan
-  readonly #lanes = new Map<Consumer, StatelessLane>()
-  readonly #consumers = new Map<ScanMember, Consumer>()
+  readonly #sharers = new Map<Consumer, Sharer>()
+  readonly #byMember = new Map<ScanMember, Sharer>()
+  /** Rows scanned so far. Who takes no part in a scan hears of its rows when asked. */
+  #rows = 0
 
   constructor(limits: DecodeOptions) {
     this.#scan = new SharedScan(limits)
   }
 
+  get size(): number {
+    return this.#sharers.size
+  }
+
+  has(consumer: Consumer): boolean {
+    return this.#sharers.has(consumer)
+  }
+
   add(consumer: Consumer, lane: StatelessLane): void {
     if (!this.#scan.join(lane.member)) return
-    this.#lanes.set(consumer, lane)
-    this.#consumers.set(lane.member, consumer)
+    const sharer: Sharer = { consumer, lane, counted: this.#rows }
+    this.#sharers.set(consumer, sharer)
+    this.#byMember.set(lane.member, sharer)
+    consumer.catchUp = () => this.#catchUp(sharer)
+    this.version++
   }
 
   remove(consumer: Consumer): void {
-    const lane = this.#lanes.get(consumer)
-    if (!lane) return
-    this.#lanes.delete(consumer)
-    this.#consumers.delete(lane.member)
-    this.#scan.leave(lane.member)
+    const sharer = this.#sharers.get(consumer)
+    if (!sharer) return
+    this.#scan.leave(sharer.lane.member)
+    this.#forget(sharer)
   }
 
-  scan(delivery: ChunkDelivery, consumers: readonly Consumer[]): readonly Consumer[] {
-    if (this.#lanes.size < 2) return consumers
+  #forget(sharer: Sharer): void {
+    const { consumer, lane } = sharer
+    this.#catchUp(sharer)
+    consumer.catchUp = null
+    this.#sharers.delete(consumer)
+    this.#byMember.delete(lane.member)
+    this.version++
+  }
+
+  #catchUp(sharer: Sharer): void {
+    const skipped = this.#rows - sharer.counted
+    if (skipped === 0) return
+    sharer.counted = this.#rows
+    sharer.lane.skipped(skipped)
+    sharer.consumer.skipped?.(skipped)
+  }
+
+  scan(delivery: ChunkDelivery): readonly Consumer[] {
+    if (this.#sharers.size < 2) return [...this.#sharers.keys()]
     const turns = new Map<ScanMember, Turn>()
     const { rows, counts } = this.#scan.process(delivery.chunk, (member) => {
-      const consumer = this.#consumers.get(member) as Consumer
+      const { consumer, lane } = this.#byMember.get(member) as Sharer
       const turn = consumer.turn?.()
       if (!turn) return null
-      const metered = (this.#lanes.get(consumer) as StatelessLane).meter(turn.output)
+      const metered = lane.meter(turn.output)
       turns.set(member, { turn, metered })
       return metered.output
     })
+    this.#rows += rows
     const alone: Consumer[] = []
-    for (const consumer of consumers) {
-      const lane = this.#lanes.get(consumer)
-      const own = lane && counts.get(lane.member)
-      if (!lane || own === null || this.#scan.isOut(lane.member)) alone.push(consumer)
-      else if (own) {
-        const { metered, turn } = turns.get(lane.member) as Turn
+    for (const [member, own] of counts) {
+      const sharer = this.#byMember.get(member) as Sharer
+      sharer.counted += rows
+      if (own === null) alone.push(sharer.consumer)
+      else {
+        const { turn, metered } = turns.get(member) as Turn
         metered.finish(own, delivery)
         turn.done(own)
-      } else {
-        lane.skipped(rows)
-        consumer.skipped?.(rows)
       }
+    }
+    for (const member of this.#scan.takeOut()) {
+      const sharer = this.#byMember.get(member)
+      if (!sharer) continue
+      sharer.counted += rows
+      this.#forget(sharer)
+      alone.push(sharer.consumer)
     }
     return alone
   }

@@ -48,8 +48,10 @@ export interface Consumer {
   readonly columnar: boolean
   /** A columnar consumer that could process a chunk right now takes part in a scan; null = hand it the chunk. */
   turn?(): ChunkTurn | null
-  /** Rows of a chunk of which it is known that none passes. */
+  /** Rows of which it is known that none passes. */
   skipped?(rows: number): void
+  /** Set by a scan that tells of skipped rows only when asked: to be called before anything is read or closed. */
+  catchUp?: (() => void) | null
   /** Nothing while there is room, a promise while there is not (block policy). */
   accept(delivery: Delivery): void | Promise<void>
   /** A bounded source has ended. */

@@ -150,7 +150,13 @@ export class RuleRunner {
   }
 
   read(): LedgerReading {
+    this.catchUp()
     return this.ledger.read(this.held)
+  }
+
+  /** Brings ledger and counters up to date. */
+  catchUp(): void {
+    for (const input of this.inputs) input.catchUp?.()
   }
 
   /** Undecoded payloads go through this chain instead of the operators. Set before the rule starts. */
@@ -293,6 +299,7 @@ class Input implements Consumer, ChunkOutput {
   #closed = false
   /** The columnar lane has asked for decoded rows. */
   #wantsRows = false
+  catchUp: (() => void) | null = null
 
   constructor(plan: InputPlan, first: Receiver, environment: InputEnvironment) {
     this.#first = first
@@ -416,6 +423,7 @@ class Input implements Consumer, ChunkOutput {
   }
 
   close(): void {
+    this.catchUp?.()
     this.#closed = true
     this.#inbox.clear((events) => this.#e.ledger.drop('stopped', events))
   }

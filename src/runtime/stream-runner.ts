@@ -26,10 +26,14 @@ export interface Attachment {
   readonly durable?: () => Promise<void>
 }
 
-/** Scans a chunk once for several consumers. */
+/** Scans a chunk once for several consumers: a chunk costs as much as those it concerns. */
 export interface ChunkScanner {
+  readonly size: number
+  /** Another one whenever a consumer has come or gone. */
+  readonly version: number
+  has(consumer: Consumer): boolean
   /** Returns the consumers that have to be handed the chunk. */
-  scan(delivery: ChunkDelivery, consumers: readonly Consumer[]): readonly Consumer[]
+  scan(delivery: ChunkDelivery): readonly Consumer[]
 }
 
 export interface StreamRunnerOptions {
@@ -39,9 +43,11 @@ export interface StreamRunnerOptions {
   readonly metrics: NodeMetrics
   readonly clock: Clock
   readonly log: Logger
-  /** For the columnar consumers of a shared stream. */
+  /** For columnar consumers of a shared stream. */
   readonly scanner?: ChunkScanner
 }
+
+const noScanner: ChunkScanner = { size: 0, version: 0, has: () => false, scan: () => [] }
 
 export class StreamRunner {
   readonly name: string
@@ -50,7 +56,10 @@ export class StreamRunner {
   readonly metrics: NodeMetrics
   readonly #o: StreamRunnerOptions
   readonly #abort = new AbortController()
+  readonly #scanner: ChunkScanner
   #attachments: readonly Attachment[] = []
+  /** Those that the scanner does not care for, as long as `of` and `version` have not changed. */
+  #unscanned: { readonly list: readonly Attachment[]; readonly of: readonly Attachment[]; readonly version: number }
   #markEnded: () => void = () => {}
   /** Settles when a bounded source has come to its end, or the stream has stopped. */
   readonly ended: Promise<void> = new Promise((resolve) => {
@@ -62,6 +71,8 @@ export class StreamRunner {
     this.#o = options
     this.name = options.name
     this.metrics = options.metrics
+    this.#scanner = options.scanner ?? noScanner
+    this.#unscanned = { list: [], of: this.#attachments, version: 0 }
   }
 
   get attached(): number {
@@ -139,15 +150,18 @@ export class StreamRunner {
       const delivery: ChunkDelivery = { kind: 'chunk', chunk, bytes }
       const columnar: Consumer[] = []
       const others: Attachment[] = []
-      for (const attachment of this.#attachments) {
+      for (const attachment of this.#notScanned()) {
         if (attachment.consumer.columnar) columnar.push(attachment.consumer)
         else others.push(attachment)
       }
       rowConsumers = others
-      const { scanner } = this.#o
-      const alone = scanner && columnar.length > 1 ? scanner.scan(delivery, columnar) : columnar
-      taken += columnar.length - alone.length
-      for (const consumer of alone) wait(this.#hand(consumer, delivery))
+      const { size } = this.#scanner
+      if (size > 0) {
+        const alone = this.#scanner.scan(delivery)
+        taken += size - alone.length
+        columnar.push(...alone)
+      }
+      for (const consumer of columnar) wait(this.#hand(consumer, delivery))
     }
     if (rowConsumers.length) {
       chain.decode(
@@ -177,6 +191,15 @@ export class StreamRunner {
       () => this.#settle(chunk),
       () => chunk.settled?.(stopped()),
     )
+  }
+
+  #notScanned(): readonly Attachment[] {
+    const { version } = this.#scanner
+    if (this.#unscanned.of !== this.#attachments || this.#unscanned.version !== version) {
+      const list = this.#attachments.filter((a) => !this.#scanner.has(a.consumer))
+      this.#unscanned = { list, of: this.#attachments, version }
+    }
+    return this.#unscanned.list
   }
 
   /** Every consumer has taken the chunk: the sender hears of it when no consumer can lose it again. */

@@ -25,7 +25,7 @@ const MAX_COLUMNS = 256
 export interface ScanResult {
   /** Rows of the chunk; a member that is not in `counts` has seen none of them, since none could pass. */
   readonly rows: number
-  /** Null for a member that has to process the chunk for itself; see also {@link SharedScan.isOut}. */
+  /** Null for a member that has to process the chunk for itself; see also {@link SharedScan.takeOut}. */
   readonly counts: ReadonlyMap<ScanMember, ColumnarCounts | null>
 }
 
@@ -42,7 +42,7 @@ export class SharedScan {
   /** Members that want all columns. What one of them or any other member reads, all of them know. */
   readonly #wildcards = new Set<ScanMember>()
   #names: ReadonlySet<string> = new Set()
-  readonly #out = new Set<ScanMember>()
+  readonly #out: ScanMember[] = []
   /** The columns have to be put together anew before the next chunk. */
   #isStale = false
   #running = 0
@@ -80,7 +80,6 @@ export class SharedScan {
   }
 
   leave(member: ScanMember): void {
-    this.#out.delete(member)
     if (!this.#places.delete(member)) return
     this.#index = null
     member.wildcard?.watch(null)
@@ -104,9 +103,9 @@ export class SharedScan {
     for (const left of members) this.#place(left)
   }
 
-  /** True for a member that has joined but can no longer take part: it processes chunks for itself. */
-  isOut(member: ScanMember): boolean {
-    return this.#out.size > 0 && this.#out.has(member)
+  /** Members that can no longer take part, from the last chunk on, which they process for themselves. */
+  takeOut(): readonly ScanMember[] {
+    return this.#out.splice(0)
   }
 
   /** True when the wildcard members know all columns of the rows that this one reads, and this one knows theirs. */
@@ -129,7 +128,7 @@ export class SharedScan {
       member.wildcard?.watch(null)
       this.#wildcards.delete(member)
       this.#places.delete(member)
-      this.#out.add(member)
+      this.#out.push(member)
     }
     this.#names = names
     const members = [...this.#places.keys()]
