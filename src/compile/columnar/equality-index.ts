@@ -91,20 +91,30 @@ export function groupByEquality(places: ReadonlyMap<ScanMember, readonly number[
   }
 }
 
-/** The members that a row of the batch may satisfy; null = ask all of them. */
-export function candidates(group: EqualityGroup, batch: ScannedBatch): ReadonlySet<ScanMember> | null {
+/** The members that a row of the batch may satisfy, and these rows; null = ask all of them about all rows. */
+export function candidates(
+  group: EqualityGroup,
+  batch: ScannedBatch,
+): ReadonlyMap<ScanMember, readonly number[]> | null {
   const column = batch.columns[group.position]
   if (!column || batch.failures.length > 0 || (column.kindMask & ~(NOTHING_KINDS | (1 << TEXT))) !== 0) return null
   const { kinds, starts, ends } = column
-  const found = new Set<ScanMember>()
+  const found = new Map<ScanMember, number[]>()
   for (let r = 0; r < batch.rowCount; r++) {
     if (kinds[r] !== TEXT) continue
     // Without the quotes.
     const hash = hashOf(batch.bytes, (starts[r] as number) + 1, (ends[r] as number) - 1)
     const members = group.byHash.get(hash)
-    if (members) for (const member of members) found.add(member)
+    if (members) for (const member of members) note(found, member, r)
   }
   return found
+}
+
+/** Once, though two texts of a member may have one hash. */
+function note(found: Map<ScanMember, number[]>, member: ScanMember, row: number): void {
+  const rows = found.get(member)
+  if (!rows) found.set(member, [row])
+  else if (rows[rows.length - 1] !== row) rows.push(row)
 }
 
 /** FNV-1a. */

@@ -39,6 +39,7 @@ export type Loop = (
   bytes: Uint8Array,
   constants: number,
   others: Uint8Array,
+  list?: readonly number[],
 ) => void
 
 export interface LoopPlan {
@@ -96,10 +97,10 @@ type Text = Extract<Operand, { type: 'text' }>
 const SAFE = '9007199254740991'
 const utf8 = new TextEncoder()
 
-/** Throws {@link Unsupported}. */
-export function generateLoop(plan: LoopPlan, signatures: readonly ColumnSignature[]): Loop {
+/** `listed`: the loop runs over the `rows` rows of a list, ascending. Throws {@link Unsupported}. */
+export function generateLoop(plan: LoopPlan, signatures: readonly ColumnSignature[], listed: boolean): Loop {
   const g = new Generator(plan, signatures)
-  return factoryOf(g.loop())(g.constants)
+  return factoryOf(g.loop(listed))(g.constants)
 }
 
 type LoopFactory = (constants: readonly unknown[]) => Loop
@@ -157,7 +158,7 @@ class Generator {
     this.#signatures = signatures
   }
 
-  loop(): string {
+  loop(listed: boolean): string {
     const { filter, outputs, others } = this.#plan
     if (filter) this.#filter(this.#value(filter))
     if (others) this.#bail(`(O[r]&${others})!==0`)
@@ -180,9 +181,9 @@ class Generator {
       head.push(`const ok${i}=Q[${i}].kinds,on${i}=Q[${i}].numbers,os${i}=Q[${i}].starts,oe${i}=Q[${i}].ends;`)
     }
     return [
-      'function(n,P,Q,S,B,N,U,A,O){let m=0,b=0;',
+      'function(n,P,Q,S,B,N,U,A,O,L){let m=0,b=0;',
       ...head,
-      'row:for(let r=0;r<n;r++){bail:{',
+      listed ? 'row:for(let i=0;i<n;i++){const r=L[i];bail:{' : 'row:for(let r=0;r<n;r++){bail:{',
       ...this.#lines,
       'S[m++]=r;continue row;}B[b++]=r;}N[0]=m;N[1]=b;}',
     ].join('\n')

@@ -42,8 +42,8 @@ export interface IntakeOptions extends DeciderOptions {
 export interface BatchTaker {
   /** Columns have declared types: the rows of a payload stand or fall together. */
   readonly typed: boolean
-  /** Rows and failures of one scan. */
-  take(kernel: Kernel, batch: ScannedBatch): void
+  /** Rows and failures of one scan. `list`: of its rows only these can pass; then there are no failures. */
+  take(kernel: Kernel, batch: ScannedBatch, list?: readonly number[]): void
   /** A whole payload, for the general decoder. */
   payload(bytes: Uint8Array): void
 }
@@ -143,17 +143,17 @@ export function createDecider({ decoder, types, findLoop }: DeciderOptions): Dec
   }
 
   /** Rows and failures of one scan, in order. */
-  function take(k: Kernel, batch: ScannedBatch): void {
+  function take(k: Kernel, batch: ScannedBatch, list?: readonly number[]): void {
     const { rowCount, failures } = batch
     const unfit = typed ? unfitPayloads(batch, types) : null
     received += rowCount
     let pass = 0
     let undecided = 0
     const constants = taker.begin(k, batch)
-    const loop = findLoop(batch)
+    const loop = findLoop(batch, list !== undefined)
     if (loop) {
       const { columns, computed, selected, undecided: bails, bytes, others } = batch
-      loop(rowCount, columns, computed, selected, bails, counts, bytes, constants, others)
+      loop(list?.length ?? rowCount, columns, computed, selected, bails, counts, bytes, constants, others, list)
       pass = counts[0] as number
       undecided = counts[1] as number
     } else {

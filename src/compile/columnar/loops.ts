@@ -8,8 +8,8 @@ import { signatureKey, signatureOf } from './signature.ts'
 /** Loops kept per rule; a stream that shows more combinations of kinds than this starts over. */
 const MAX_LOOPS = 32
 
-/** The loop for a batch; null = no row of it has a columnar form. */
-export type FindLoop = (batch: ScannedBatch) => Loop | null
+/** The loop for a batch, over all its rows or over some of them (`listed`); null = no row of it has a columnar form. */
+export type FindLoop = (batch: ScannedBatch, listed?: boolean) => Loop | null
 
 /** Where nothing is computed and no row is left out. */
 export const everyRow: FindLoop = () => (rows, _columns, _computed, selected, _bails, counts) => {
@@ -19,6 +19,16 @@ export const everyRow: FindLoop = () => (rows, _columns, _computed, selected, _b
 }
 
 export function loopFinder(plan: LoopPlan, types: readonly ColumnClass[]): FindLoop {
+  const whole = finderOf(plan, types, false)
+  let ofList: FindLoop | null = null
+  return (batch, listed) => {
+    if (!listed) return whole(batch)
+    ofList ??= finderOf(plan, types, true)
+    return ofList(batch)
+  }
+}
+
+function finderOf(plan: LoopPlan, types: readonly ColumnClass[], listed: boolean): FindLoop {
   const loops = new Map<string, Loop | null>()
   /** Kinds of the last batch's columns, and the loop for them; undefined before the first. */
   const lastMasks = new Uint32Array(types.length)
@@ -29,11 +39,8 @@ export function loopFinder(plan: LoopPlan, types: readonly ColumnClass[]): FindL
     let loop = loops.get(key)
     if (loop === undefined) {
       if (loops.size >= MAX_LOOPS) loops.clear()
-      loop = tryLoop(
-        plan,
-        batch.columns.map((c) => c.kindMask),
-        types,
-      )
+      const masks = batch.columns.map((c) => c.kindMask)
+      loop = tryLoop(plan, masks, types, listed)
       loops.set(key, loop)
     }
     return loop
@@ -52,12 +59,10 @@ export function loopFinder(plan: LoopPlan, types: readonly ColumnClass[]): FindL
   }
 }
 
-function tryLoop(plan: LoopPlan, masks: readonly number[], types: readonly ColumnClass[]): Loop | null {
+function tryLoop(plan: LoopPlan, masks: readonly number[], types: readonly ColumnClass[], listed = false): Loop | null {
+  const signatures = masks.map((mask, i) => signatureOf(mask, types[i] as ColumnClass))
   try {
-    return generateLoop(
-      plan,
-      masks.map((mask, i) => signatureOf(mask, types[i] as ColumnClass)),
-    )
+    return generateLoop(plan, signatures, listed)
   } catch (error) {
     // An EvalError: this host does not let programs make code; the general lane needs none.
     if (error instanceof Unsupported || error instanceof EvalError) return null

@@ -206,10 +206,10 @@ export class SharedScan {
     const places = this.#places
     this.#index ??= groupByEquality(places)
     const { groups, others, typed } = this.#index
-    const take = (member: ScanMember, kernel: Kernel, batch: ScannedBatch): void => {
+    const take = (member: ScanMember, kernel: Kernel, batch: ScannedBatch, list?: readonly number[]): void => {
       if (!work.opened(member, batch.rowCount)) return
       const positions = places.get(member) as readonly number[]
-      member.take(kernel, { ...batch, columns: positions.map((p) => batch.columns[p] as Column) })
+      member.take(kernel, { ...batch, columns: positions.map((p) => batch.columns[p] as Column) }, list)
     }
     return {
       typed,
@@ -220,7 +220,9 @@ export class SharedScan {
         work.rows += batch.rowCount
         for (const member of others) take(member, kernel, batch)
         for (const group of groups) {
-          for (const member of candidates(group, batch) ?? group.members) take(member, kernel, batch)
+          const found = candidates(group, batch)
+          if (found) for (const [member, list] of found) take(member, kernel, batch, list)
+          else for (const member of group.members) take(member, kernel, batch)
         }
       },
     }

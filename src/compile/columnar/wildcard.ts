@@ -98,7 +98,7 @@ export function createWildcardChain(
       return true
     },
     skip: (rows) => chain.member.skip(rows),
-    take: (kernel, batch) => chain.member.take(kernel, batch),
+    take: (kernel, batch, list) => chain.member.take(kernel, batch, list),
     payload: (bytes) => chain.member.payload(bytes),
     close() {
       running--
