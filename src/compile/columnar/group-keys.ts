@@ -7,6 +7,8 @@ import { type Argument, argumentAt, readCell } from './cells.ts'
 import type { ColumnClass } from './select-plan.ts'
 import { TextIds } from './text-ids.ts'
 
+const loneSurrogate = /\p{Surrogate}/u
+
 /**
  * Ids of GROUP BY keys. Keys are texts (operators/group.ts), so the id of a key is that of its text; the parts of a longer key
  * have ids too, and known pairs of ids lead to the whole without making text. There is not always room: a key without an id is
@@ -52,8 +54,9 @@ export class GroupKeys {
     return decodeUtf8(this.#texts.dictionary.text(id))
   }
 
-  /** Negative when there is no room. */
+  /** Negative when there is no room, or when the text's bytes would be those of another one. */
   idOf(text: string): number {
+    if (loneSurrogate.test(text)) return -1
     return this.#texts.idOf(encodeUtf8(text))
   }
 

@@ -256,6 +256,20 @@ test('groups by text, in first-seen order', () => {
   expect(events[0]).toContain('\\"b\\"')
 })
 
+test('texts with a lone surrogate are keys of their own', () => {
+  for (const key of ['id', 'id, k']) {
+    const events = compare(
+      `SELECT count(*) AS n FROM s GROUP BY ${key}, TUMBLINGWINDOW(ss, 2)`,
+      undefined,
+      null,
+      [0, 1, 2].map(() =>
+        bytes('{"id":"\\ud800"}', '{"id":"\ufffd"}', '{"id":"\\udc00"}', '{"id":"\\ud83d\\ude00"}', '{"id":"\\ud800"}'),
+      ),
+    )
+    expect(JSON.parse(events[0] as string)[1]).toHaveLength(4)
+  }
+})
+
 function randomChunks(random: Random, typed: boolean): Uint8Array[][] {
   const mood = random.int(3)
   const wild = () =>
