@@ -4,6 +4,7 @@
  *
  * The arrays usually look into memory that the next scan overwrites: use a batch before the next one is made.
  */
+import { decodeUtf8 } from './utf8.ts'
 import type { Value } from './values.ts'
 
 /**
@@ -62,8 +63,6 @@ export interface ColumnBatch {
 /** Makes the value of a JSON text, exactly as the general decoder would. */
 export type DecodeText = (bytes: Uint8Array, start: number, end: number) => Value
 
-const utf8 = new TextDecoder()
-
 /** The value of one cell; undefined when missing. Numbers are float64 unless `int64` says the column is declared BIGINT. */
 export function valueAt(
   batch: ColumnBatch,
@@ -88,7 +87,7 @@ export function valueAt(
     case FLOAT:
       return c.numbers[row] as number
     case TEXT:
-      return utf8.decode(batch.bytes.subarray((c.starts[row] as number) + 1, (c.ends[row] as number) - 1))
+      return decodeUtf8(batch.bytes.subarray((c.starts[row] as number) + 1, (c.ends[row] as number) - 1))
     default:
       return decode(batch.bytes, c.starts[row] as number, c.ends[row] as number)
   }

@@ -256,6 +256,16 @@ test('groups by text, in first-seen order', () => {
   expect(events[0]).toContain('\\"b\\"')
 })
 
+test('a text that begins with a byte order mark keeps it', () => {
+  const events = compare(
+    'SELECT max(k) AS k, collect(id) AS ids, n FROM s GROUP BY id, n, TUMBLINGWINDOW(ss, 1)',
+    undefined,
+    null,
+    [bytes('{"id":"\ufeffa","n":1,"k":"\ufeff"}', '{"id":"a","n":1,"k":"b"}'), []],
+  )
+  expect(events[0]).toContain('[\\"\ufeffa\\"]')
+})
+
 test('texts with a lone surrogate are keys of their own', () => {
   for (const key of ['id', 'id, k']) {
     const events = compare(
