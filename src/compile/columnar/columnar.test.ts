@@ -596,6 +596,23 @@ describe('all columns, whatever the rows turn out to have', () => {
     expect(lines[2]).toBe('{"l":[[[1.1]]],"o":{"":5,"B":6,"a":{"a":2,"b":3},"a!":3,"ab":1,"é":4}}')
   })
 
+  test('objects of many members, whatever their order, equal keys among them', () => {
+    const random = seeded(5)
+    const rows = [0, 1, 2, 300, 500].flatMap((count) =>
+      [0, 1, 2].map((order) => {
+        const keys = Array.from({ length: count }, (_, i) => `k${i}`).sort()
+        if (order === 1) keys.reverse()
+        if (order === 2) keys.push(...keys.map(() => random.pick(keys)))
+        return `{"o":{${keys.map((key, i) => `"${key}":${i}`).join()}}}`
+      }),
+    )
+    const { decoded, lines } = decodedRows('SELECT o FROM s', [rows])
+    expect(decoded).toEqual([0])
+    const plan = planOf('SELECT o FROM s')
+    const bytes = rows.map((row) => encodeUtf8(row))
+    expect(lines).toEqual(generalOutcome(plan, environmentOf(plan, {}, true), bytes).lines)
+  })
+
   test('what only the general encoder can write leaves its neighbours alone', () => {
     const plain = '{"o":{"a":1}}'
     const rows = [

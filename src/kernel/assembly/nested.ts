@@ -118,19 +118,23 @@ function collect(p: usize, first: u32, depth: u32): usize {
 }
 
 function enter(first: u32, key: usize, length: usize, value: usize): void {
-  let at = used
-  while (at > first) {
-    const before = members + <usize>(at - 1) * MEMBER
-    const order = compareKeys(<usize>load<u32>(before), <usize>load<u32>(before, 4), key, length)
+  let low = first
+  let high = used
+  // Keys mostly come in order: the last one is looked at first.
+  let middle = used - 1
+  while (low < high) {
+    const known = members + <usize>middle * MEMBER
+    const order = compareKeys(<usize>load<u32>(known), <usize>load<u32>(known, 4), key, length)
     if (order == 0) {
-      store<u32>(before, <u32>value, 8)
+      store<u32>(known, <u32>value, 8)
       return
     }
-    if (order < 0) break
-    at--
+    if (order < 0) low = middle + 1
+    else high = middle
+    middle = (low + high) >> 1
   }
-  const place = members + <usize>at * MEMBER
-  memory.copy(place + MEMBER, place, <usize>(used - at) * MEMBER)
+  const place = members + <usize>low * MEMBER
+  memory.copy(place + MEMBER, place, <usize>(used - low) * MEMBER)
   store<u32>(place, <u32>key)
   store<u32>(place, <u32>length, 4)
   store<u32>(place, <u32>value, 8)
