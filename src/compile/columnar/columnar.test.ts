@@ -596,6 +596,13 @@ describe('all columns, whatever the rows turn out to have', () => {
     expect(lines[2]).toBe('{"l":[[[1.1]]],"o":{"":5,"B":6,"a":{"a":2,"b":3},"a!":3,"ab":1,"é":4}}')
   })
 
+  test('an object goes out whole beside a member of it that is a number near the end of the range', () => {
+    for (const number of ['1e289', '-1e288', '1E+287', '10e288', '0.1e286', '9'.repeat(290)]) {
+      run('SELECT o, o->a AS p FROM s', [`{"o":{"a":${number},"b":[1]}}`, '{"o":{"a":1}}'])
+      run('SELECT *, o->a->b AS p FROM s', ['{"o":1,"p":2}', `{"o":{"a":{"b":${number}}}}`])
+    }
+  })
+
   test('objects of many members, whatever their order, equal keys among them', () => {
     const random = seeded(5)
     const rows = [0, 1, 2, 300, 500].flatMap((count) =>

@@ -111,7 +111,10 @@ function collect(p: usize, first: u32, depth: u32): usize {
     const length = p - key
     p = toText(toText(p) + 1)
     enter(first, key, length, p)
-    p = toText(skipValue(p, depth + 1))
+    p = skipValue(p, depth + 1)
+    // A number near the end of the range, which the scan took for a column of its own.
+    if (p == 0) return refuse(p)
+    p = toText(p)
     if (load<u8>(p) == 125) return p + 1
     p = toText(p + 1)
   }
