@@ -19,9 +19,12 @@ const SIZE = 64 * 1024
 /** Buffers kept for all sinks of the process together, and how large one of them may be. */
 const KEEP = 16
 const KEEP_SIZE = 2 * SIZE
+/** Smallest buffers kept: each of many rules may send a line now and then. */
+const KEEP_SMALLEST = 512
 
 const LINE_FEED = 10
 const spare: Uint8Array[] = []
+const smallest: Uint8Array[] = []
 const noDynamic: Readonly<Record<string, string>> = Object.freeze({})
 
 /** Copies the lines. `before` is the item waiting in front, which had no room: the next buffer is twice as large. */
@@ -40,9 +43,14 @@ export function lineItem(message: Uint8Array, before?: SinkItem): LinesItem {
 
 function emptyItem(least: number, before: SinkItem | undefined): LinesItem {
   const needed = isLines(before) ? Math.max(least, Math.min(SIZE, before.buffer.length * 2)) : least
-  const fits = spare.findLastIndex((b) => b.length >= needed && b.length <= needed * 4)
-  const buffer = fits < 0 ? new Uint8Array(roundedUp(needed)) : (spare.splice(fits, 1)[0] as Uint8Array)
+  const buffer = bufferFor(needed)
   return { payload: buffer.subarray(0, 0), value: null, dynamic: noDynamic, rows: 0, lines: true, buffer }
+}
+
+function bufferFor(bytes: number): Uint8Array {
+  if (bytes <= SMALLEST) return smallest.pop() ?? new Uint8Array(SMALLEST)
+  const fits = spare.findLastIndex((b) => b.length >= bytes && b.length <= bytes * 4)
+  return fits < 0 ? new Uint8Array(roundedUp(bytes)) : (spare.splice(fits, 1)[0] as Uint8Array)
 }
 
 /** Copies more lines behind those of an item that is not being sent; false when there is no room. */
@@ -70,7 +78,9 @@ export function addLine(item: LinesItem, message: Uint8Array): boolean {
 
 /** The item has been sent or given up: nobody looks at its payload any more. */
 export function freeLines({ buffer }: LinesItem): void {
-  if (spare.length < KEEP && buffer.length >= SIZE && buffer.length <= KEEP_SIZE) spare.push(buffer)
+  if (buffer.length === SMALLEST) {
+    if (smallest.length < KEEP_SMALLEST) smallest.push(buffer)
+  } else if (spare.length < KEEP && buffer.length >= SIZE && buffer.length <= KEEP_SIZE) spare.push(buffer)
 }
 
 export function isLines(item: SinkItem | undefined): item is LinesItem {
