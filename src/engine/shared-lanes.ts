@@ -72,8 +72,15 @@ export class SharedLanes implements ChunkScanner {
     sharer.consumer.skipped?.(skipped)
   }
 
+  /** One alone scans for itself, until it wants decoded rows. */
+  #leaveAlone(): readonly Consumer[] {
+    const consumers = [...this.#sharers.keys()]
+    for (const consumer of consumers) if (!consumer.columnar) this.remove(consumer)
+    return consumers
+  }
+
   scan(delivery: ChunkDelivery): readonly Consumer[] {
-    if (this.#sharers.size < 2) return [...this.#sharers.keys()]
+    if (this.#sharers.size < 2) return this.#leaveAlone()
     const turns = new Map<ScanMember, Turn>()
     const { rows, counts } = this.#scan.process(delivery.chunk, (member) => {
       const { consumer, lane } = this.#byMember.get(member) as Sharer

@@ -173,7 +173,6 @@ export function encodeRows(
     v128.store(p, opening)
     p += openLength
     const first = p
-    let ok = true
     let at = program + 16
     for (let c: u32 = 0; c < count; c++, at += 32) {
       const kind = load<u8>(<usize>load<u32>(at, 8) + row)
@@ -190,8 +189,8 @@ export function encodeRows(
         } else if (kind == OBJECT || kind == ARRAY) {
           p = writeNested(p, start)
           if (refused) {
-            ok = false
-            break
+            encodedRows = i
+            return rowStart
           }
         } else p = copy(p, start, length)
       } else if (kind == INT || kind == DECIMAL || kind == FLOAT) {
@@ -208,10 +207,6 @@ export function encodeRows(
         p += 4
       }
       store<u8>(p++, 44)
-    }
-    if (!ok) {
-      p = rowStart
-      break
     }
     if (p != first) p--
     v128.store(p, closing)

@@ -54,9 +54,9 @@ import { utf8Length, writeUtf8 } from './text'
 let capacity: usize = 0
 let columns: usize = 0
 let row: usize = 0
-/** Where members outside the shape are noted, or 0; and the node of the rows themselves. */
+/** Where members outside the shape are noted, or 0; and the node whose members they are: the rows' own, or none. */
 let others: usize = 0
-let root: usize = 0
+let noted: usize = 0
 /** The entry that `readKey` found for the key it read; 0 when nobody wants the member. */
 let entry: usize = 0
 
@@ -186,11 +186,10 @@ function scanObject(p: usize, node: usize, depth: u32): usize {
     }
     if (slot < lastSlot) slot += SLOT_SIZE
     p = toText(p)
-    if (want != 0) p = scanValue(p, want, depth)
-    else {
-      if (others != 0 && node == root) noteOther(p)
+    if (want == 0) {
+      if (node == noted) noteOther(p)
       p = skipValue(p, depth)
-    }
+    } else p = scanValue(p, want, depth)
     if (p == 0) return 0
     let c = load<u8>(p)
     if (c <= 32) {
@@ -207,8 +206,7 @@ function scanObject(p: usize, node: usize, depth: u32): usize {
 }
 
 /** A member of the row that has no column: bit 0, or, when it is null, bit 1. */
-// @ts-ignore: decorator
-@inline function noteOther(value: usize): void {
+function noteOther(value: usize): void {
   store<u8>(others + row, load<u8>(others + row) | (load<u8>(value) == 110 ? 2 : 1))
 }
 
@@ -338,7 +336,7 @@ function begin(): void {
   capacity = <usize>get(CAPACITY)
   columns = <usize>get(COLUMNS)
   others = <usize>get(OTHERS)
-  root = <usize>get(SHAPE)
+  noted = others != 0 ? <usize>get(SHAPE) : 0
   row = 0
   set(FAILED, 0)
   set(OVERFLOW, 0)
