@@ -47,6 +47,8 @@ export class Ledger {
   readonly #dropped = new Map<string, number>()
 
   drop(reason: DropReason, count: number): void {
+    // A failure of no event (a source that does not connect) is no reason for a drop.
+    if (count === 0) return
     this.#dropped.set(reason, (this.#dropped.get(reason) ?? 0) + count)
   }
 

@@ -121,6 +121,25 @@ describe('rules on a shared stream', () => {
     },
   )
 
+  it('on the columnar lane fail for their own columns only, on the general lane for those of all rules', async () => {
+    engine = await createEngine({ clock: manualClock({ start: 1_700_000_000_000 }) })
+    await engine.execute(
+      'CREATE STREAM demo (a BIGINT, b BIGINT) WITH (TYPE="mqtt", DATASOURCE="in", FORMAT="json", SHARED="true")',
+    )
+    const statements = { r1: 'SELECT a', r2: 'SELECT b', r3: 'SELECT concat("x", a) AS c' }
+    for (const [id, select] of Object.entries(statements))
+      await engine.createRule({ id, sql: `${select} FROM demo`, actions: [{ nop: {} }], options: {} })
+    // A payload stands or falls as a whole, and one that falls is one event.
+    await engine.feed('demo', ['{"a":1,"b":"x"}', '[{"a":2,"b":2},{"a":3,"b":"x"}]', '{"a":4,"b":4}'].map(bytes))
+    await flush()
+    const readings = Object.keys(statements).map((id) => {
+      const { received, emitted, dropped, inFlight } = engine.ruleLedger(id).rule
+      return { received, emitted, dropped, inFlight }
+    })
+    const failed = { received: 3, emitted: 1, dropped: { decode_error: 2 }, inFlight: 0 }
+    expect(readings).toEqual([{ received: 4, emitted: 4, dropped: {}, inFlight: 0 }, failed, failed])
+  })
+
   it('aggregate windows beside stateless rules', async () => {
     await open()
     const clock = engine.clock as ReturnType<typeof manualClock>
