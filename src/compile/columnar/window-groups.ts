@@ -381,7 +381,7 @@ export function createWindowGroups(options: WindowGroupsOptions): WindowGroups {
     },
     save: () => ({
       ends: sessions ? sessions.save() : ends.save(),
-      panes: [...panes].filter(([, p]) => p.rows > 0 || p.size > 0).map(savePane),
+      panes: [...panes].filter(([, p]) => !p.isBlank(p.size)).map(savePane),
     }),
     load(state) {
       const s = state as { ends: State; panes: SavedWindow[] }

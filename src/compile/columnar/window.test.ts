@@ -475,8 +475,9 @@ function compareEventTime(
     if (i === chunks.length >> 1) {
       const saved = [c.watermark.save?.(), c.operator.save?.()] as [State, State]
       if (spec.kind !== 'session') expect(encodeJsonText(saved[0])).toBe(encodeJsonText(watermark.save?.() as State))
-      // Sessions keep rows in one lane and aggregates in the other.
-      if (spec.kind !== 'session') expect(encodeJsonText(saved[1])).toBe(encodeJsonText(window.save?.() as State))
+      // Sessions keep rows in one lane and aggregates in the other; of a first row one may keep the key alone.
+      if (spec.kind !== 'session' && key === null)
+        expect(encodeJsonText(saved[1])).toBe(encodeJsonText(window.save?.() as State))
       c = fresh()
       c.watermark.load?.(saved[0])
       c.operator.load?.(saved[1])
@@ -510,10 +511,10 @@ test('event time: the same windows, late rows, failures, counts and checkpoints 
   let windows = 0
   for (let round = 0; round < 60 * scale; round++) {
     const typed = round % 3 === 0
-    const [sql] = randomStatement(random)
+    const [sql, key] = randomStatement(random)
     const columns = typed ? 'id STRING, t FLOAT, n BIGINT, k STRING, ts BIGINT' : ''
     const chunks = timed(random, randomChunks(random, typed), typed)
-    const events = compareEventTime(sql, create(columns), chunks, random.pick([0, 500, 2000]))
+    const events = compareEventTime(sql, create(columns), chunks, random.pick([0, 500, 2000]), undefined, key)
     windows += events.length
   }
   expect(windows).toBeGreaterThan(100)
@@ -571,4 +572,15 @@ test('what has no columnar form is left alone', () => {
     const decoder = jsonFormat.decoder(decode, { schemaText: () => undefined })
     expect(planColumnarWindow(plan, { expressions, decoder, decode, sendSingle: null })).toBe(null)
   }
+})
+
+test('a hopping window that holds nothing but an error still fails after a restart', () => {
+  const at = (seconds: number, row: string): Uint8Array => encodeUtf8(`{"ts":${START + seconds * 1000},${row}}`)
+  const events = compareEventTime(
+    'SELECT sum(t + n) AS a FROM s GROUP BY n, HOPPINGWINDOW(ss, 3, 1)',
+    'CREATE STREAM s () WITH (DATASOURCE="x", FORMAT="json", TIMESTAMP="ts")',
+    [[at(10.1, '"t":"x","n":1')], [], [at(30, '"t":1,"n":1')]],
+    0,
+  )
+  expect(events.filter((event) => event.startsWith('fail'))).toHaveLength(3)
 })

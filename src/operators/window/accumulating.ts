@@ -198,7 +198,8 @@ export function accumulatingWindow(spec: WindowSpec, aggregation: Aggregation): 
     },
     save() {
       const keys = [...numbers.keys()]
-      const saved = [...panes].map(([end, pane]) => {
+      const filled = [...panes].filter(([, pane]) => !pane.isBlank(pane.keys.length))
+      const saved = filled.map(([end, pane]) => {
         const groups = pane.keys.map((key, group): SavedGroup => {
           const states = pane.states.map((s) => s.save(group))
           return [keys[key] as string, saveRow(pane.firsts.row(group)), states]

@@ -21,6 +21,11 @@ export class OpenWindow {
     if (this.overflow) out.discard('group_limit', this.overflow)
   }
 
+  /** It would leave nothing but its place: no row, group or error. */
+  isBlank(groups: number): boolean {
+    return groups === 0 && this.rows === 0 && this.error === null
+  }
+
   save(end: number, groups: SavedGroup[]): SavedWindow {
     return [end, this.rows, this.overflow, this.error?.message ?? null, groups]
   }
