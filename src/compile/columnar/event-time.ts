@@ -286,6 +286,7 @@ export function createEventTime(options: EventTimeOptions, target: () => Release
       passOn(before, out)
     },
     save() {
+      waiting.sort()
       const rows = Array.from({ length: waiting.length }, (_, i) => {
         const row = waiting.rowAt(i)
         return saveRow(row ?? makeRow(emitter, decoder.decode(waiting.textAt(i))[0] as ValueObject, waiting.timeAt(i)))

@@ -71,7 +71,7 @@ export class WaitingRows {
 
   /** The same when rows may have come out of order since. */
   timeInOrder(index: number): number {
-    this.#sort()
+    this.sort()
     return this.timeAt(index)
   }
 
@@ -107,7 +107,7 @@ export class WaitingRows {
 
   /** How many rows have at most this time. */
   until(time: number): number {
-    this.#sort()
+    this.sort()
     const times = this.#times
     let at = this.#head
     while (at < this.#count && (times[at] as number) <= time) at++
@@ -116,7 +116,7 @@ export class WaitingRows {
 
   /** Forgets the oldest rows. */
   drop(count: number): void {
-    this.#sort()
+    this.sort()
     const ranges = this.#ranges
     for (let at = this.#head; at < this.#head + count; at++) {
       const start = ranges[2 * at] as number
@@ -163,8 +163,8 @@ export class WaitingRows {
     this.#bytes = to
   }
 
-  /** Merges the rows behind the sorted ones into them. */
-  #sort(): void {
+  /** Brings all rows into time order: merges those behind the sorted ones into them. */
+  sort(): void {
     const from = this.#sorted
     if (from === this.#count) return
     const times = this.#times

@@ -584,3 +584,14 @@ test('a hopping window that holds nothing but an error still fails after a resta
   )
   expect(events.filter((event) => event.startsWith('fail'))).toHaveLength(3)
 })
+
+test('rows that wait are saved in the order of their times, as the general watermark saves them', () => {
+  const at = (ms: number): Uint8Array => encodeUtf8(`{"ts":${START + ms},"n":${ms}}`)
+  // The checkpoint is made after the second chunk, and compared.
+  compareEventTime(
+    'SELECT collect(n) AS all FROM s GROUP BY TUMBLINGWINDOW(ss, 1)',
+    'CREATE STREAM s () WITH (DATASOURCE="x", FORMAT="json", TIMESTAMP="ts")',
+    [[at(100), at(900)], [at(500), at(500), at(100)], [at(9000)]],
+    2000,
+  )
+})
