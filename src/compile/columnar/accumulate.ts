@@ -325,7 +325,6 @@ const SAFE = Number.MAX_SAFE_INTEGER
 
 interface NumericCall {
   readonly call: AggregateCall
-  readonly index: number
   /** States of groups that are {@link GENERAL}. */
   readonly states: Map<number, unknown>
 }
@@ -340,7 +339,7 @@ class NumbersPart implements Part {
   readonly #place: Place
   /** Calls that need more than a count. */
   readonly #numeric: NumericCall[] = []
-  /** The first of the calls. */
+  /** One of the calls: their values are the same. */
   #index = 0
 
   constructor(cells: Cells, column: number | null, place: Place) {
@@ -505,7 +504,7 @@ class NumbersPart implements Part {
 
   numeric(call: AggregateCall, index: number): GroupAccumulator {
     this.#index = index
-    const numeric: NumericCall = { call, index, states: new Map() }
+    const numeric: NumericCall = { call, states: new Map() }
     this.#numeric.push(numeric)
     const cells = this.#cells
     const place = this.#place[operations[call.functionName] as 'sum' | 'min' | 'max']

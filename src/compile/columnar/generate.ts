@@ -27,7 +27,8 @@ export interface LoopColumns {
 
 /**
  * Runs over `rows` rows. Writes the numbers of passing rows to `selected`, of undecided rows to `bails`, and their counts to
- * `counts` (0: passing, 1: undecided). `constants` is the address of the output program's constants in `bytes`, `others` those of the batch.
+ * `counts` (0: passing, 1: undecided). `constants` is the address of the output program's constants in `bytes`, `others` those of
+ * the batch; `list` has the rows of a loop that was made for a list.
  */
 export type Loop = (
   rows: number,

@@ -4,7 +4,6 @@
  */
 
 import type { ColumnarCounts, ColumnarOutput } from '../../core/columnar-output.ts'
-import type { ValueObject } from '../../core/values.ts'
 import type { ScanSettings } from '../../kernel/kernel.ts'
 import { acquireKernel, kernelShape, releaseKernel } from '../../kernel/kernel.ts'
 import { type LoadedProgram, loadProgram, type OutputProgram, programBytes } from '../../kernel/program.ts'
@@ -18,7 +17,7 @@ import { hasColumnarForm, loopFinder } from './loops.ts'
 import { outputConstants, outputProgram } from './output-constants.ts'
 import { OutputText } from './output-text.ts'
 import { type SelectedPlan, selectPlan, wildcardPlan } from './select-plan.ts'
-import { createWildcardChain } from './wildcard.ts'
+import { createWildcardChain, type OtherColumns } from './wildcard.ts'
 
 export type {
   ColumnarChain,
@@ -34,14 +33,6 @@ export function compileColumnar(plan: LogicalPlan, environment: ColumnarEnvironm
   if (selected) return chainOf(selected, environment)
   const wildcard = wildcardPlan(plan.root)
   return wildcard && createWildcardChain(wildcard, (columns, rows) => chainOf(columns, environment, rows))
-}
-
-/** Rows with columns that the chain does not know go to the general evaluator. */
-export interface OtherColumns {
-  /** Bits of the batch's `others` that matter. */
-  readonly others: number
-  /** A row for the general evaluator. */
-  undecided(message: ValueObject): void
 }
 
 function chainOf(

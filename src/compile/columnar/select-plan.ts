@@ -49,8 +49,13 @@ const MAX_COLUMNS = 256
 /** Aliases are expanded where they are used; beyond this many nodes the general lane, which caches them, is better. */
 const MAX_NODES = 2000
 
+/** A projection that makes one message of one row, of its columns alone. */
+function isRowByRow(root: PlanNode): root is ProjectNode {
+  return root.kind === 'project' && !root.aggregate && root.limit === null && !root.sendMeta
+}
+
 export function selectPlan(root: PlanNode): SelectedPlan | null {
-  if (root.kind !== 'project' || root.aggregate || root.limit !== null || root.sendMeta) return null
+  if (!isRowByRow(root)) return null
   const outputs = outputFields(root)
   const selected = outputs && selectRows(root.input, outputs)
   return selected && { ...selected, project: root }
@@ -67,7 +72,7 @@ export interface WildcardPlan {
 }
 
 export function wildcardPlan(root: PlanNode): WildcardPlan | null {
-  if (root.kind !== 'project' || root.aggregate || root.limit !== null || root.sendMeta) return null
+  if (!isRowByRow(root)) return null
   const source = findNode(root, 'source')
   const own = root.fields.filter((f) => f.expression.kind !== 'wildcard')
   const [wildcard, ...more] = root.fields.flatMap(({ expression: e }) => (e.kind === 'wildcard' ? [e] : []))

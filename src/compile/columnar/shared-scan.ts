@@ -93,14 +93,8 @@ export class SharedScan {
       const entry = this.#columns.get(key)
       if (entry && --entry.users === 0) unused = true
     }
-    if (!unused) return
     // Nobody reads some column any more: the scan is made of what is left.
-    const members = [...this.#places.keys()]
-    this.#places.clear()
-    this.#columns.clear()
-    this.#settings = null
-    for (const left of members) this.#add(left)
-    for (const left of members) this.#place(left)
+    if (unused) this.#renew()
   }
 
   /** Members that can no longer take part, from the last chunk on, which they process for themselves. */

@@ -3,15 +3,23 @@
  * another one goes through the general lane, and the next chunk through a chain that knows it.
  */
 import { decodeUtf8, encodeUtf8 } from '../../core/utf8.ts'
+import type { ValueObject } from '../../core/values.ts'
 import { OTHER_NULL, OTHER_VALUE } from '../../kernel/contract.ts'
 import type { ColumnarChain, ScanMember } from './contract.ts'
-import type { OtherColumns } from './index.ts'
 import type { SelectedPlan, WildcardPlan } from './select-plan.ts'
 
 /** With more columns than this, of all rows together, they had better be decoded. */
 const MOST_COLUMNS = 64
 /** Rows with columns of longer names are left to the general lane. */
 const LONGEST_NAME = 256
+
+/** What a chain does not know goes to the general evaluator: rows with other columns than it has. */
+export interface OtherColumns {
+  /** Bits of the batch's `others` that matter. */
+  readonly others: number
+  /** A row for the general evaluator. */
+  undecided(message: ValueObject): void
+}
 
 /** Null when the plan has no columnar form. */
 export function createWildcardChain(
